@@ -11,6 +11,7 @@ from engagements.audit.models import Audit
 from engagements.audit.rules import Advice, off_the_shelf
 from engagements.audit.rules.agreed import document
 from engagements.audit.rules.inputs import Work
+from engagements.audit.rules.off_the_shelf import Candidate
 from engagements.common.errors import ApplicationError
 
 
@@ -57,3 +58,16 @@ def work_of(audit: Audit) -> tuple[Work, Decimal]:
             code="audit.currency_mismatch",
         )
     return work, work.fee
+
+
+def fitting_libraries(audit: Audit) -> tuple[Candidate, ...]:
+    """Return the libraries that the computed check 2 found to fit; none for an audit by hand.
+
+    An override of the check does not change what was found.
+    """
+    verdict = verdict_of(audit)
+    found = verdict.findings if verdict is not None else ()
+    figures = next((each.figures for each in found if each.check == off_the_shelf.NAME), None)
+    if not isinstance(figures, off_the_shelf.CoverageFigures):
+        return ()
+    return tuple(each for each in figures.candidates if each.verdict == "fits")

@@ -29,6 +29,9 @@ from engagements.people.models import User
 
 # What both parties agree to when they sign.
 CONSENT = "I have read this contract and sign it electronically. My typed name is my signature."
+EXCLUSION_CONSENT = (
+    "I accept that {library} is not the baseline, although the audit found that it fits: {reason}"
+)
 USER_AGENT_LENGTH = 400
 
 
@@ -40,6 +43,7 @@ def accept(
     typed_name: str,
     digest: str,
     by: User,
+    accepts_exclusion: bool = False,
     address: str | None = None,
     user_agent: str = "",
     signed_in_at: datetime | None = None,
@@ -48,7 +52,8 @@ def accept(
     """Accept the sealed terms for one party, in either order.
 
     `digest` is that of the terms shown to `by`, and has to be the sealed one; `typed_name` has to
-    be the name of the account. `address` defaults to that of the current request; `signed_in_at`
+    be the name of the account. The customer accepts an excluded baseline with
+    `accepts_exclusion`. `address` defaults to that of the current request; `signed_in_at`
     and `second_factor_at` are the session's last sign-in and second factor. The second
     acceptance puts the version in force: the engagement becomes active, the time-box starts, and
     milestones due on signature are released. An amendment replaces the version it amends.
@@ -77,6 +82,9 @@ def accept(
     acceptance.address, acceptance.signed_in_at = address or current_address(), signed_in_at
     acceptance.user_agent = strip_invisible(user_agent)[:USER_AGENT_LENGTH]
     acceptance.consent, acceptance.second_factor_at = CONSENT, second_factor_at
+    if party == Party.CUSTOMER and row.excluded_library:
+        _require_exclusion(accepts_exclusion)
+        acceptance.exclusion_consent = exclusion_consent(row)
     validation.save_validated(acceptance)
     is_in_force = row.acceptances.count() == len(Party)
     is_first = is_in_force and not row.is_amendment
@@ -101,11 +109,30 @@ def _require_open_to(by: User, contract: ContractVersion) -> None:
         )
 
 
+def exclusion_consent(contract: ContractVersion) -> str:
+    """The sentence by which the customer accepts the excluded baseline; empty without one."""
+    if not contract.excluded_library:
+        return ""
+    return EXCLUSION_CONSENT.format(
+        library=contract.excluded_library, reason=contract.exclusion_reason
+    )
+
+
+def _require_exclusion(is_accepted: bool) -> None:
+    if not is_accepted:
+        raise ApplicationError(
+            "Tick the box for the excluded baseline to sign the contract.",
+            code="acceptance.exclusion",
+        )
+
+
 def _record(engagement: Engagement, acceptance: Acceptance, changes: dict[str, list[str]]) -> None:
     name, number = acceptance.typed_name, acceptance.contract_version.number
     is_customer = acceptance.party == Party.CUSTOMER
     party = engagement.customer if is_customer else "the consultancy"
     facts = {"party": acceptance.party, "typed_name": name, "digest": acceptance.digest}
+    if acceptance.exclusion_consent:
+        facts["exclusion_consent"] = acceptance.exclusion_consent
     events.record(
         engagement=engagement,
         verb="contract.accepted",

@@ -74,7 +74,7 @@ def _signature(contract: ContractVersion, signed: Acceptance) -> dict[str, Any]:
         "facts": [
             ("Account", f"{signed.user.name}, {signed.user.email}"),
             ("Signed", formatting.moment(signed.accepted_at)),
-            ("Consent", signed.consent),
+            ("Consent", " ".join(filter(None, (signed.consent, signed.exclusion_consent)))),
             ("Digest signed", signed.digest),
             ("IP address", formatting.address(signed.address) or "Not recorded"),
             ("Browser", signed.user_agent or "Not recorded"),
@@ -101,6 +101,7 @@ def _as_data(
                 "name": each.typed_name,
                 "account": {"name": each.user.name, "email": each.user.email},
                 "consent": each.consent,
+                "exclusion_consent": each.exclusion_consent,
                 "digest": each.digest,
                 "address": each.address,
                 "user_agent": each.user_agent,

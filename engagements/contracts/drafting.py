@@ -106,7 +106,8 @@ def assemble(
             contract.maintenance_fee, currency, noun="The maintenance fee"
         )
     contract.tax_note = strip_invisible(contract.tax_note)
-    contract.special_terms = strip_invisible(contract.special_terms)
+    for name in ("special_terms", "excluded_library", "exclusion_reason"):
+        setattr(contract, name, strip_invisible(getattr(contract, name)))
     vat.require_sentence(contract.tax_treatment, contract.tax_note)
     rows = [
         Milestone(

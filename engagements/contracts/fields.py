@@ -17,7 +17,9 @@ from django import forms
 from django.db import models
 from django.utils import timezone
 
+from engagements.audit import contract_basis
 from engagements.audit.models import Audit
+from engagements.audit.rules import off_the_shelf
 from engagements.common import money, ratios
 from engagements.common.amount_fields import AmountField
 from engagements.common.choice_fields import BenchmarkField
@@ -76,6 +78,14 @@ def _signatory_field(audit: Audit) -> forms.Field:
         required=False,
         empty_label="Any signatory",
     )
+
+
+def _fitting_libraries(audit: Audit) -> str:
+    fits = contract_basis.fitting_libraries(audit)
+    if not fits:
+        return "The audit found no library that fits. Leave this empty."
+    names = ", ".join(off_the_shelf.named(each) for each in fits)
+    return f"The audit found that {names} fits: make it the baseline, or exclude it."
 
 
 def _number_field(name: str, label: str, least: int, most: int, help_text: str) -> forms.Field:
@@ -327,6 +337,35 @@ FIELDS: Sequence[TermsField] = (
             max_length=200,
             required=False,
             help_text="Name and company, if both parties agree on one now.",
+        ),
+    ),
+    TermsField(
+        "excluded_library",
+        "Excluded baseline",
+        seal=lambda contract: (
+            {"library": contract.excluded_library, "reason": contract.exclusion_reason}
+            if contract.excluded_library
+            else None
+        ),
+        key="baseline_exclusion",
+        logged="library",
+        fact=wording.exclusion,
+        form=lambda audit: forms.CharField(
+            label="Library excluded as the baseline",
+            max_length=200,
+            required=False,
+            help_text=_fitting_libraries(audit),
+        ),
+    ),
+    TermsField(
+        "exclusion_reason",
+        "Reason of the exclusion",
+        seal=None,
+        form=lambda audit: forms.CharField(
+            label="Reason of the exclusion",
+            max_length=1000,
+            required=False,
+            help_text="A whole sentence. The customer’s signatory accepts it separately.",
         ),
     ),
     *OPTION_FIELDS,

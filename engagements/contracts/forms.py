@@ -17,7 +17,7 @@ from engagements.common.amount_fields import PartField, Share
 from engagements.common.choice_fields import Choice
 from engagements.common.date_fields import DayField
 from engagements.contracts import vat
-from engagements.contracts.acceptances import CONSENT
+from engagements.contracts.acceptances import CONSENT, exclusion_consent
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.fields import FIELDS
 from engagements.contracts.milestones.conditions import CONDITIONS
@@ -63,6 +63,9 @@ class TermsForm(forms.Form):
             values["tax_note"] = values.get("tax_note") or vat.SENTENCES.get(treatment, "")
             if not values["tax_note"]:
                 self.add_error("tax_note", "Enter the sentence for invoices without tax.")
+        if bool(values.get("excluded_library")) is not bool(values.get("exclusion_reason")):
+            missing = "exclusion_reason" if values.get("excluded_library") else "excluded_library"
+            self.add_error(missing, "Enter the excluded library and the reason.")
         return values
 
 
@@ -200,7 +203,17 @@ class AcceptContractForm(AcceptForm):
         label=CONSENT,
         error_messages={"required": "Tick the box to sign the contract."},
     )
-    field_order = ("typed_name", "agreed", "digest")
+    accepts_exclusion = forms.BooleanField(
+        error_messages={"required": "Tick the box to sign the contract."},
+    )
+    field_order = ("typed_name", "agreed", "accepts_exclusion", "digest")
+
+    def __init__(self, *args: Any, contract: ContractVersion, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if sentence := exclusion_consent(contract):
+            self.fields["accepts_exclusion"].label = sentence
+        else:
+            del self.fields["accepts_exclusion"]
 
 
 class DeclineContractForm(forms.Form):

@@ -107,6 +107,10 @@ class ContractVersion(ClauseOptions):
         blank=True,
         help_text="Who repeats a disputed measurement, unless the customer does.",
     )
+    excluded_library = models.CharField(
+        max_length=200, blank=True, help_text="A fitting library that is not the baseline."
+    )
+    exclusion_reason = models.TextField(blank=True)
     amends = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="amendments"
     )
@@ -197,6 +201,12 @@ class ContractVersion(ClauseOptions):
                 ),
             ),
             models.CheckConstraint(
+                condition=Q(excluded_library="", exclusion_reason="")
+                | (~Q(excluded_library="") & ~Q(exclusion_reason="")),
+                name="contract_exclusion_names_library_and_reason",
+                violation_error_message="Enter the excluded library and the reason.",
+            ),
+            models.CheckConstraint(
                 condition=Q(refund_days__isnull=True)
                 | Q(refund_days__gte=1, refund_days__lte=MAX_REFUND_DAYS),
                 name="contract_refund_is_due_within_reason",
@@ -273,7 +283,8 @@ class Party(models.TextChoices):
 class Acceptance(models.Model):
     """One party's signature of exactly one digest, with its evidence. Append-only.
 
-    `consent` is the sentence that was agreed to; `second_factor_at` is when the session's second
+    `consent` is the sentence that was agreed to, `exclusion_consent` the one for an excluded
+    baseline, empty where the terms have none; `second_factor_at` is when the session's second
     factor was entered, None without one.
     """
 
@@ -289,6 +300,7 @@ class Acceptance(models.Model):
         null=True, blank=True, help_text="Time of the last sign-in."
     )
     consent = models.TextField()
+    exclusion_consent = models.TextField(blank=True)
     user_agent = models.CharField(max_length=400, blank=True)
     second_factor_at = models.DateTimeField(null=True, blank=True)
     accepted_at = models.DateTimeField(default=timezone.now, editable=False)

@@ -11,7 +11,7 @@ from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
-from engagements.contracts import drafting
+from engagements.contracts import baselines, drafting
 from engagements.contracts import terms as contract_terms
 from engagements.contracts.models import ContractVersion, Party
 from engagements.engagement import stages
@@ -45,6 +45,7 @@ def offer(
     require_version(row, expected_version)
     draft = drafting.stored(row)
     drafting.check(draft)
+    baselines.require(row)
     _require_signatory(row)
     if row.valid_until and row.valid_until < timezone.localdate():
         raise ApplicationError(

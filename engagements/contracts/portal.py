@@ -39,7 +39,7 @@ def contract_page(request: HttpRequest, reference: str, number: int | None = Non
 def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     """Accept the terms that were shown, after a fresh sign-in."""
     contract = _contract(request, reference, number)
-    form = AcceptContractForm(request.POST)
+    form = AcceptContractForm(request.POST, contract=contract)
     if not signatories.may_accept(request.user, contract):
         return _render(request, contract, status=403)
     reauthentication.require_reauthentication(request)
@@ -50,6 +50,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
                 party=Party.CUSTOMER,
                 typed_name=form.cleaned_data["typed_name"],
                 digest=form.cleaned_data["digest"],
+                accepts_exclusion=form.cleaned_data.get("accepts_exclusion", False),
                 by=actor(request),
                 address=current_address(),
                 user_agent=request.headers.get("User-Agent", ""),
@@ -132,7 +133,8 @@ def _render(
         "can_sign": signatories.may_accept(request.user, contract),
         "signatories": who_signs(contract),
         "named": named_to_accept(contract),
-        "accept_form": accept_form or AcceptContractForm(initial={"digest": contract.digest}),
+        "accept_form": accept_form
+        or AcceptContractForm(initial={"digest": contract.digest}, contract=contract),
         "decline_form": decline_form or DeclineContractForm(),
         "document": document_of(contract),
     }

@@ -70,6 +70,17 @@ CHECK_ACCEPTANCE = Trigger(
         )
     }
     END IF;
+    IF NEW.party = 'customer' AND NEW.exclusion_consent = '' AND EXISTS (
+        SELECT 1 FROM engagements_contractversion
+        WHERE id = NEW.contract_version_id AND excluded_library <> ''
+    ) THEN
+        {
+        refuse(
+            "acceptance.exclusion",
+            "The customer accepts an excluded baseline separately.",
+        )
+    }
+    END IF;
     RETURN NEW;
     """,
 )

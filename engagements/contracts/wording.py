@@ -71,6 +71,12 @@ def days(count: int) -> str:
     return f"{count} day" if count == 1 else f"{count} days"
 
 
+def exclusion(terms: Terms) -> str:
+    """The library excluded as the baseline with its reason; empty for none."""
+    excluded = terms.get("baseline_exclusion")
+    return f"{excluded['library']}: {excluded['reason']}" if excluded else ""
+
+
 def disputes(terms: Terms) -> str:
     """The dispute window; empty for none."""
     if not (count := terms["dispute_days"]):

@@ -102,6 +102,8 @@ def test_no_column_of_sealed_terms_changes_but_what_became_of_them(world: World)
         "run_notice_days": 2,
         "noise_repeats": 0,
         "expert": "Prof. Gauge",
+        "excluded_library": "FlashInfer",
+        "exclusion_reason": "Another cache.",
         "law": "France",
         "court": "Paris",
         "rights": "assignment",

@@ -4,6 +4,7 @@ from engagements.audit import models as audit
 from engagements.billing import models as billing
 from engagements.billing import payment_models, reversal_models, write_off_models
 from engagements.contracts import models as contracts
+from engagements.contracts import signing_models
 from engagements.contracts.clauses import models as clauses
 from engagements.contracts.milestones import models as milestones
 from engagements.contracts.time_box import models as time_box
@@ -43,6 +44,7 @@ __all__ = [
     "reversal_models",
     "runs",
     "settlements",
+    "signing_models",
     "time_box",
     "write_off_models",
 ]

@@ -15,7 +15,7 @@ from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
 from engagements.common.text import strip_invisible
-from engagements.contracts import signatories, versions
+from engagements.contracts import mails, signatories, versions
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.milestones.services import release
 from engagements.contracts.models import Acceptance, ContractVersion, Party
@@ -73,6 +73,10 @@ def accept(
         raise ApplicationError(
             f"Version {row.number} of the contract is not on offer.", code="offer.not_open"
         )
+    if first := signatories.waits_for(row, Party(party)):
+        raise ApplicationError(
+            f"{first.label} signs this contract first.", code="acceptance.out_of_order"
+        )
     if party == Party.CUSTOMER:
         _require_open_to(by, row)
     acceptance = Acceptance(
@@ -91,6 +95,8 @@ def accept(
     _record(engagement, acceptance, stages.move(engagement, Stage.ACTIVE) if is_first else {})
     if is_in_force:
         _activate(row)
+    elif party == row.signing_order == Party.CONSULTANCY:
+        mails.write_turn(contract=row)
     return row
 
 

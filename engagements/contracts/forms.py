@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.conf import settings
@@ -23,6 +24,7 @@ from engagements.contracts.fields import FIELDS
 from engagements.contracts.milestones.conditions import CONDITIONS
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import Acceptance, ContractVersion
+from engagements.people.models import User
 from kernels import catalogue
 
 MOST_MILESTONES = 12
@@ -214,6 +216,19 @@ class AcceptContractForm(AcceptForm):
             self.fields["accepts_exclusion"].label = sentence
         else:
             del self.fields["accepts_exclusion"]
+
+
+class DelegateForm(forms.Form):
+    """Another signatory of the customer, to sign in one's place."""
+
+    delegate = forms.ModelChoiceField(
+        label="Delegate to", queryset=User.objects.none(), empty_label="Choose a signatory"
+    )
+
+    def __init__(self, *args: Any, people: Sequence[User] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = cast(forms.ModelChoiceField, self.fields["delegate"])
+        field.queryset = User.objects.filter(pk__in=[each.pk for each in people])
 
 
 class DeclineContractForm(forms.Form):

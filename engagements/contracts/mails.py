@@ -12,6 +12,8 @@ from django.utils import timezone
 from engagements.common import links
 from engagements.common.dates import in_words
 from engagements.contracts.models import Acceptance, ContractVersion, Party
+from engagements.contracts.signatories import waits_for, who_signs
+from engagements.contracts.signing_models import Delegation
 from engagements.contracts.terms import terms_of
 from engagements.documents.models import Document
 from engagements.notifications import mails
@@ -75,15 +77,65 @@ def _accepted(contract: ContractVersion) -> dict[str, str]:
 def _offered(contract: ContractVersion, *, is_attached: bool = True) -> dict[str, str]:
     """The mail to each signatory named in the offer."""
     people = terms_of(contract)["signatories"]["customer"]
-    recipients = [each["email"] for each in people] if contract.state == State.OFFERED else []
-    until = f" until {in_words(contract.valid_until)}" if contract.valid_until else ""
+    delegation = contract.delegations.select_related("delegate").last()
+    emails = [delegation.delegate.email] if delegation else [each["email"] for each in people]
+    recipients = emails if contract.state == State.OFFERED else []
+    is_later = waits_for(contract, Party.CUSTOMER) is not None
     body = (
-        f"Version {contract.number} of the contract is ready for your signature{until}. "
+        f"Version {contract.number} of the contract is ready for your signature"
+        f"{_until(contract)}. {'The consultancy signs it first. ' if is_later else ''}"
         f"{'It is attached. ' if is_attached else ''}Accept or decline it in the portal, which "
         "shows the same digest:\n\n"
         + links.to_page("portal-contract", contract.engagement.reference)
     )
     return dict.fromkeys(recipients, body)
+
+
+def write_delegation(*, delegation: Delegation) -> Mail:
+    """Write the mail to the delegate of a signature."""
+    contract = delegation.contract_version
+    return _write_link(
+        contract,
+        key=f"delegation:{delegation.pk}",
+        recipient=delegation.delegate.email,
+        subject="A contract was delegated to you for signature",
+        lead=f"{delegation.delegator} delegated the signature of version {contract.number} of the "
+        f"contract to you{_until(contract)}.",
+    )
+
+
+def write_turn(*, contract: ContractVersion) -> list[Mail]:
+    """Write the mails to the customer's signatories once the consultancy has signed first."""
+    return [
+        _write_link(
+            contract,
+            key=f"contract-turn:{contract.pk}",
+            recipient=person.email,
+            subject="The consultancy has signed the contract",
+            lead=f"The consultancy has signed version {contract.number} of the contract. You can "
+            f"now sign it{_until(contract)}.",
+        )
+        for person in who_signs(contract)
+    ]
+
+
+def _write_link(
+    contract: ContractVersion, *, key: str, recipient: str, subject: str, lead: str
+) -> Mail:
+    reference = contract.engagement.reference
+    return mails.write(
+        key=key,
+        engagement=contract.engagement,
+        recipient=recipient,
+        subject=f"{subject}: {reference}",
+        body=f"{contract.engagement.title}\n\n{lead} Read and sign it in the portal:\n\n"
+        f"{links.to_page('portal-contract', reference)}\n\n"
+        f"Digest of the terms: {contract.digest}\n",
+    )
+
+
+def _until(contract: ContractVersion) -> str:
+    return f" until {in_words(contract.valid_until)}" if contract.valid_until else ""
 
 
 def awaiting_reminder() -> list[ContractVersion]:
@@ -96,14 +148,15 @@ def awaiting_reminder() -> list[ContractVersion]:
     signed = Acceptance.objects.filter(contract_version=OuterRef("pk"), party=Party.CUSTOMER)
     key = Concat(Value("offer-reminder:"), Cast(OuterRef("pk"), TextField()))
     written = Mail.objects.filter(key=key)
-    return list(waiting.filter(~Exists(written), ~Exists(signed)).defer("canonical"))
+    offers = waiting.filter(~Exists(written), ~Exists(signed)).defer("canonical")
+    return [each for each in offers if not waits_for(each, Party.CUSTOMER)]
 
 
 @transaction.atomic
 def remind(*, contract: ContractVersion) -> list[Mail]:
     """Remind the signatories of an open offer, once."""
     row = ContractVersion.objects.select_related("engagement").get(pk=contract.pk)
-    if row.acceptances.filter(party=Party.CUSTOMER).exists():
+    if row.acceptances.filter(party=Party.CUSTOMER).exists() or waits_for(row, Party.CUSTOMER):
         return []
     return [
         mails.write(

@@ -20,6 +20,7 @@ from engagements.contracts.options import (
     MIN_LIABILITY_PERCENT,
     Publicity,
     Rights,
+    SigningOrder,
     Subcontractors,
 )
 from engagements.contracts.terms_field import TermsField
@@ -182,6 +183,13 @@ OPTION_FIELDS: Sequence[TermsField] = (
         ),
         row="staff",
         fact=lambda terms: wording.months(terms["non_solicitation_months"]),
+    ),
+    _option(
+        "signing_order",
+        "Order of signatures",
+        _choice("signing_order", "Order of signatures", SigningOrder.choices),
+        seal=lambda contract: str(contract.signing_order),
+        fact=lambda terms: SigningOrder(terms["signing_order"]).label,
     ),
     _option(
         "special_terms",

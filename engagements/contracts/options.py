@@ -44,6 +44,14 @@ class Publicity(models.TextChoices):
     NAME = "name", "Customer’s name, ratio, GPU and operator"
 
 
+class SigningOrder(models.TextChoices):
+    """Which party signs first; the values are those of the parties."""
+
+    ANY = "any", "In any order"
+    CUSTOMER = "customer", "The customer first"
+    CONSULTANCY = "consultancy", "The consultancy first"
+
+
 class ClauseOptions(models.Model):
     """Columns of a contract version that its clauses depend on, beside those of money and time."""
 
@@ -69,6 +77,7 @@ class ClauseOptions(models.Model):
     non_solicitation_months = models.PositiveSmallIntegerField(default=12)
     publicity = models.CharField(max_length=7, choices=Publicity, default=Publicity.CONSENT)
     late_interest_points = models.DecimalField(max_digits=4, decimal_places=2, default=8)
+    signing_order = models.CharField(max_length=12, choices=SigningOrder, default=SigningOrder.ANY)
     special_terms = models.TextField(blank=True)
 
     class Meta:

@@ -14,12 +14,12 @@ from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
-from engagements.contracts import acceptances, offers, signatories
+from engagements.contracts import acceptances, delegations, offers, signatories
 from engagements.contracts.differences import clause_differences, differences
-from engagements.contracts.forms import AcceptContractForm, DeclineContractForm
+from engagements.contracts.forms import AcceptContractForm, DeclineContractForm, DelegateForm
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.readings import document_of
-from engagements.contracts.signatories import named_to_accept, who_signs
+from engagements.contracts.signatories import named_to_accept, waits_for, who_signs
 from engagements.contracts.terms import terms_of
 from engagements.contracts.versions import acceptance_of, sealed_contracts
 from engagements.people import reauthentication
@@ -67,6 +67,28 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
 
 @access.portal_page
 @require_POST
+def delegate(request: HttpRequest, reference: str, number: int) -> HttpResponse:
+    """Delegate the signature to another signatory, after a fresh sign-in."""
+    contract = _contract(request, reference, number)
+    people = signatories.delegates_for(request.user, contract)
+    form = DelegateForm(request.POST, people=people)
+    if not signatories.may_accept(request.user, contract):
+        return _render(request, contract, status=403)
+    reauthentication.require_reauthentication(request)
+    if form.is_valid():
+        to = form.cleaned_data["delegate"]
+        try:
+            delegations.delegate(contract=contract, to=to, by=actor(request))
+        except ApplicationError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, f"{to} can now sign the contract; you no longer can.")
+            return redirect("portal-contract", reference=reference)
+    return _render(request, contract, delegate_form=form, status=422)
+
+
+@access.portal_page
+@require_POST
 def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     """Decline the offer, with a reason."""
     contract = _contract(request, reference, number)
@@ -110,6 +132,7 @@ def _render(
     *,
     accept_form: AcceptContractForm | None = None,
     decline_form: DeclineContractForm | None = None,
+    delegate_form: DelegateForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
     engagement = contract.engagement
@@ -118,6 +141,7 @@ def _render(
     earlier = _earlier(contract, versions)
     terms = terms_of(contract)
     is_open = contract.state == ContractVersion.State.OFFERED and theirs is None
+    delegates = signatories.delegates_for(request.user, contract) if is_open else []
     context = {
         "engagement": engagement,
         "contract": contract,
@@ -131,6 +155,9 @@ def _render(
         "accepted_by_you": theirs,
         "is_open": is_open,
         "can_sign": signatories.may_accept(request.user, contract),
+        "waits_for": waits_for(contract, Party.CUSTOMER),
+        "delegates": delegates,
+        "delegate_form": delegate_form or DelegateForm(people=delegates),
         "signatories": who_signs(contract),
         "named": named_to_accept(contract),
         "accept_form": accept_form

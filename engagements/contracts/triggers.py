@@ -59,6 +59,7 @@ CHECK_ACCEPTANCE = Trigger(
     name="offered",
     when=pgtrigger.Before,
     operation=pgtrigger.Insert,
+    declare=[("signatory", "bigint"), ("first_party", "text")],
     func=f"""
     IF NOT EXISTS (SELECT 1 FROM engagements_contractversion
                    WHERE id = NEW.contract_version_id AND state = 'offered'
@@ -78,6 +79,47 @@ CHECK_ACCEPTANCE = Trigger(
         refuse(
             "acceptance.exclusion",
             "The customer accepts an excluded baseline separately.",
+        )
+    }
+    END IF;
+    SELECT delegate_id INTO signatory FROM engagements_delegation
+        WHERE contract_version_id = NEW.contract_version_id ORDER BY id DESC LIMIT 1;
+    IF NEW.party = 'customer' AND signatory <> NEW.user_id THEN
+        {refuse("acceptance.delegated", "The signature was delegated to another signatory.")}
+    END IF;
+    SELECT signing_order INTO first_party FROM engagements_contractversion
+        WHERE id = NEW.contract_version_id;
+    IF first_party NOT IN ('any', NEW.party) AND NOT EXISTS (
+        SELECT 1 FROM engagements_acceptance
+        WHERE contract_version_id = NEW.contract_version_id AND party = first_party
+    ) THEN
+        {refuse("acceptance.order", "The other party signs these terms first.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+CHECK_DELEGATION = Trigger(
+    name="delegable",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    func=f"""
+    IF NOT EXISTS (
+        SELECT 1 FROM engagements_contractversion version
+        JOIN engagements_engagement engagement ON engagement.id = version.engagement_id
+        JOIN engagements_membership membership
+          ON membership.customer_id = engagement.customer_id AND membership.rights = 'signatory'
+        WHERE version.id = NEW.contract_version_id AND version.state = 'offered'
+          AND membership.user_id = NEW.delegate_id
+          AND NOT EXISTS (
+              SELECT 1 FROM engagements_acceptance
+              WHERE contract_version_id = version.id AND party = 'customer'
+          )
+    ) THEN
+        {
+        refuse(
+            "delegation.delegable",
+            "An unsigned offer is delegated to a signatory of its customer.",
         )
     }
     END IF;

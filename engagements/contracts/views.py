@@ -24,7 +24,7 @@ from engagements.contracts.draft_forms import DraftForms
 from engagements.contracts.forms import AcceptForm, SealBenchmarkForm
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.readings import Preview, preview_of, version_context
-from engagements.contracts.signatories import named_to_accept
+from engagements.contracts.signatories import named_to_accept, waits_for
 from engagements.contracts.summary import ContractSummary, contract_summary_of
 from engagements.engagement.forms import ReasonForm
 from engagements.engagement.models import Engagement, Stage
@@ -276,7 +276,10 @@ def _permissions(contract: ContractVersion, *, acts: bool, stage: Stage) -> dict
         "may_offer": acts
         and is_draft
         and stage == (Stage.ACTIVE if contract.is_amendment else Stage.AUDITED),
-        "may_accept": acts and is_offered and Party.CONSULTANCY not in accepted,
+        "may_accept": acts
+        and is_offered
+        and Party.CONSULTANCY not in accepted
+        and waits_for(contract, Party.CONSULTANCY) is None,
         "may_withdraw": acts and is_offered,
     }
 

@@ -57,6 +57,11 @@ urlpatterns = [
         name="portal-contract-accept",
     ),
     path(
+        "<slug:reference>/contract/<int:number>/delegate/",
+        contract.delegate,
+        name="portal-contract-delegate",
+    ),
+    path(
         "<slug:reference>/contract/<int:number>/decline/",
         contract.decline,
         name="portal-contract-decline",

@@ -68,6 +68,7 @@ NAMES = frozenset(
         "rounds",
         "run_notice",
         "scope",
+        "signing_order",
         "signs_for_consultancy",
         "signs_for_customer",
         "sole_signatory",
@@ -89,7 +90,7 @@ NAMES = frozenset(
 # Days in which a measurement may be disputed where the contract has no window for settlements.
 MEASUREMENT_DISPUTE_DAYS = 14
 # Terms that the variants of clauses are chosen by, as they are sealed.
-_CHOICES = ("rights", "publicity", "subcontractors")
+_CHOICES = ("rights", "publicity", "subcontractors", "signing_order")
 _FLAGS = ("affiliates", "sublicensing", "convenience", "personal_data")
 
 

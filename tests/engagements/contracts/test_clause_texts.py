@@ -38,6 +38,7 @@ OPTIONS: dict[str, list[Any]] = {
     "rights": ["licence", "assignment"],
     "affiliates": [True, False],
     "sublicensing": [True, False],
+    "signing_order": ["any", "customer", "consultancy"],
     "publicity": ["none", "consent", "name"],
     "subcontractors": ["consent", "notice"],
     "personal_data": [True, False],

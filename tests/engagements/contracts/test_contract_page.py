@@ -53,6 +53,7 @@ def typed(world: World, **changes: str) -> dict[str, Any]:
         "liability_cap_percent": "100",
         "late_interest_points": "8",
         "non_solicitation_months": "12",
+        "signing_order": "any",
         "milestones-TOTAL_FORMS": str(len(MILESTONES)),
         "milestones-INITIAL_FORMS": "0",
         "do": "save",

@@ -154,4 +154,4 @@ def test_the_document_names_who_signs_it_and_who_signs_later_versions(
     assert "From the next version on, Olga signs for the customer" in clauses["agreement"]
     assert "Sigrid, or another signatory" in clauses["signature"]
     alone = terms_of(world.offered(signatory=world.signatory))["text"]["clauses"]
-    assert "Only Sigrid signs for the customer." in alone[-1]["paragraphs"]
+    assert any(each.startswith("Only Sigrid signs") for each in alone[-1]["paragraphs"])

@@ -116,6 +116,7 @@ def test_no_column_of_sealed_terms_changes_but_what_became_of_them(world: World)
         "personal_data": True,
         "subcontractors": "notice",
         "non_solicitation_months": 0,
+        "signing_order": "customer",
         "publicity": "none",
         "late_interest_points": Decimal(5),
         "special_terms": "More.",

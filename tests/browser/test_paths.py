@@ -20,6 +20,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
+from engagements.runs import explanations
 from engagements.runs.models import EngagementRun
 from engagements.settlements.models import Settlement
 from engagements.templatetags.show import ratio
@@ -171,7 +172,8 @@ def read_the_verdict(consultant: Page, customer: Page, asked: EngagementRun) -> 
     # A busy machine can make it inconclusive, which the terms count as missed.
     assert record.verdict in ("missed", "inconclusive"), record.summary["reasons"]
     verdict = acts.panel(consultant, "verdict-title")
-    expect(verdict.get_by_role("heading")).to_have_text(record.get_verdict_display())
+    headline = explanations.headline_of(asked.run, record.verdict)
+    expect(verdict.get_by_role("heading")).to_have_text(headline)
     for page, shown in [(consultant, verdict), (customer, result)]:
         for figure in (record.ratio, record.low, record.high):
             expect(shown.get_by_text(ratio(figure)).first).to_be_visible()

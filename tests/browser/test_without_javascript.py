@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from engagements.audit.models import Finding
 from engagements.contracts.models import Acceptance
 from engagements.people.models import User
+from engagements.runs import explanations
 from engagements.runs.models import EngagementRun
 from tests.browser import acts, staging
 from tests.browser.conftest import Window
@@ -63,7 +64,9 @@ def test_a_consultant_has_a_run_measured(plain: Window) -> None:
     story.finished(asked, 1.2)
     # The page reloads itself every few seconds.
     verdict = acts.panel(page, "verdict-title")
-    expect(verdict.get_by_role("heading")).to_have_text("Missed")
+    asked.refresh_from_db()
+    headline = explanations.headline_of(asked, "missed")
+    expect(verdict.get_by_role("heading")).to_have_text(headline)
     expect(verdict.get_by_role("img")).to_be_visible()
 
 

@@ -27,7 +27,10 @@ def test_the_same_code_on_both_sides_is_no_faster(measure: Measure, launch: str)
 
 
 def test_three_times_the_work_takes_three_times_as_long(measure: Measure) -> None:
-    record = measure("honest", document=_benchmark(baseline="thrice"))
+    # Chaining costs as much as a softmax, and would hide most of the difference.
+    document = _benchmark(baseline="thrice")
+    del document["definition"]["chain"]
+    record = measure("honest", document=document)
     assert record["summary"]["verdict"] == "met"
     assert 2.5 < record["summary"]["ratio"] < 3.5
     assert record["environment"]["device"]["kind"] == "cuda"

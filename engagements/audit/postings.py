@@ -22,6 +22,14 @@ def audit_delivered(audit: Audit, *, dated_on: date) -> Entry | None:
     return post_effect(audit.engagement, position, effect, key=key, dated_on=dated_on)
 
 
+def audit_agreed(audit: Audit, *, cost: Decimal, dated_on: date) -> Entry | None:
+    """Reduce the audit's revenue to its cost in the first contract (net), which bills no more."""
+    position = positions_of(audit.engagement, audit.currency)
+    effect = effects.audit_earned(position, cost)
+    key = f"{Entry.Kind.AUDIT_AGREED}:audit:{audit.pk}"
+    return post_effect(audit.engagement, position, effect, key=key, dated_on=dated_on)
+
+
 def audit_waived(audit: Audit) -> Entry | None:
     """Write off the audit: its engagement was cancelled, or led to no contract."""
     position = positions_of(audit.engagement, audit.currency)

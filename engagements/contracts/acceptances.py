@@ -9,6 +9,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from engagements import access
+from engagements.audit import postings
+from engagements.audit.models import Audit
 from engagements.common import validation
 from engagements.common.client_ip import current_address
 from engagements.common.dates import in_words
@@ -185,6 +187,8 @@ def _activate(contract: ContractVersion) -> None:
         contract.save(update_fields=["state"])
         accepted_on = timezone.localdate(contract.acceptances.latest("accepted_at").accepted_at)
         time_box.start(contract=contract, starts_on=max(contract.starts_on, accepted_on))
+        audit = Audit.objects.get(engagement=contract.engagement_id)
+        postings.audit_agreed(audit, cost=contract.audit_cost, dated_on=timezone.localdate())
     release(contract=contract)
     enqueue("issue_document", "contract", f"contract:{contract.pk}:accepted")
     enqueue("issue_document", "completion_certificate", f"contract:{contract.pk}")

@@ -16,9 +16,10 @@ Effect = Mapping[str, Decimal]
 NOTHING = Decimal(0)
 
 REVENUE_RULE = (
-    "The audit is revenue on the day it is delivered. The rest of the fee is revenue on the day "
-    "the target is met, in full, whether it is billed and paid or not. Until then fees billed are "
-    "deferred, and fees paid are a refund liability."
+    "The audit is revenue on the day it is delivered; a contract that agrees a lower audit cost "
+    "reduces it. The rest of the fee is revenue on the day the target is met, in full, whether it "
+    "is billed and paid or not. Until then fees billed are deferred, and fees paid are a refund "
+    "liability."
 )
 
 

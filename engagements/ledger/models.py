@@ -73,6 +73,7 @@ class Entry(models.Model):
         PAYMENT_CAME_BACK = "payment_came_back", "Overpayment refund returned"
         OVERPAYMENT_REFUND_PAID = "overpayment_refund_paid", "Overpayment refund paid"
         AUDIT_DELIVERED = "audit_delivered", "Audit delivered"
+        AUDIT_AGREED = "audit_agreed", "Audit cost agreed"
         AUDIT_WAIVED = "audit_waived", "Audit waived"
         TARGET_MET = "target_met", "Target met"
         SETTLEMENT_PROPOSED = "settlement_proposed", "Settlement proposed"

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from engagements import closing
 from engagements.billing import credit_notes
 from engagements.contracts.milestones import services as milestones
 from engagements.contracts.models import ContractVersion
@@ -83,3 +84,13 @@ def test_a_fee_credited_after_met_reduces_fee_revenue_unless_it_is_billed_again(
     credit_notes.credit(invoice=invoice, reason="Rebate", net=Decimal(2000), by=world.finance)
     assert balances(contract)["fee_revenue"] == -FEE + 2000
     assert fresh(contract.engagement).stage == "met"
+
+
+def test_a_contract_that_agrees_a_lower_audit_cost_reduces_audit_revenue(world: World) -> None:
+    engagement = world.audited()
+    assert positions_of(engagement, "EUR").balance("audit_unbilled") == AUDIT
+    contract = world.active(engagement, audit_cost=Decimal(1000))
+    assert balances(contract) == {"audit_unbilled": 1000, "audit_revenue": -1000}
+    world.conclude(world.request(contract), "met")
+    bill_and_pay(world, contract)
+    assert closing.close(engagement=contract.engagement, by=world.consultant).stage == "closed"

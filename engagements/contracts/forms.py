@@ -231,6 +231,14 @@ class DelegateForm(forms.Form):
         field.queryset = User.objects.filter(pk__in=[each.pk for each in people])
 
 
+class CountersignForm(forms.Form):
+    """The contract's PDF with the customer's signature."""
+
+    file = forms.FileField(
+        label="Signed PDF", widget=forms.FileInput(attrs={"accept": "application/pdf,.pdf"})
+    )
+
+
 class DeclineContractForm(forms.Form):
     """Decline an offer, with a reason."""
 

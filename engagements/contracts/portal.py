@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
@@ -14,9 +15,14 @@ from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
-from engagements.contracts import acceptances, delegations, offers, signatories
+from engagements.contracts import acceptances, countersignatures, delegations, offers, signatories
 from engagements.contracts.differences import clause_differences, differences
-from engagements.contracts.forms import AcceptContractForm, DeclineContractForm, DelegateForm
+from engagements.contracts.forms import (
+    AcceptContractForm,
+    CountersignForm,
+    DeclineContractForm,
+    DelegateForm,
+)
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.readings import document_of
 from engagements.contracts.signatories import named_to_accept, waits_for, who_signs
@@ -108,6 +114,49 @@ def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     return _render(request, contract, decline_form=form, status=422)
 
 
+@access.portal_page
+@require_POST
+def countersign(request: HttpRequest, reference: str, number: int) -> HttpResponse:
+    """Store the contract's PDF as signed outside the application."""
+    contract = _contract(request, reference, number)
+    form = CountersignForm(request.POST, request.FILES)
+    if not access.may_sign(request.user, contract.engagement.customer):
+        return _render(request, contract, status=403)
+    if form.is_valid():
+        try:
+            countersignatures.add(
+                contract=contract, content=form.cleaned_data["file"].read(), by=actor(request)
+            )
+        except ApplicationError as error:
+            form.add_error("file", ValidationError(str(error), code=error.code))
+        else:
+            messages.success(request, "The signed PDF is stored.")
+            return redirect("portal-contract-version", reference, number)
+    return _render(request, contract, countersign_form=form, status=422)
+
+
+@access.portal_page
+@require_safe
+def countersigned_file(
+    request: HttpRequest, reference: str, number: int, digest: str
+) -> HttpResponse:
+    """Download a signed PDF, or with ?certificate its signer's certificate as PEM."""
+    contract = _contract(request, reference, number)
+    found = contract.countersignatures.filter(digest=f"sha256:{digest}").first()
+    if found is None:
+        raise Http404("No such file.")
+    is_pem = "certificate" in request.GET
+    name = f"{reference}-contract-v{number}-signed-{digest[:8]}.{'pem' if is_pem else 'pdf'}"
+    response = HttpResponse(
+        found.certificate if is_pem else bytes(found.content),
+        content_type="application/x-pem-file" if is_pem else "application/pdf",
+    )
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
 def _contract(request: HttpRequest, reference: str, number: int | None) -> ContractVersion:
     """The numbered version; by default the one on offer, else in force, else the newest."""
     if number is None:
@@ -133,6 +182,7 @@ def _render(
     accept_form: AcceptContractForm | None = None,
     decline_form: DeclineContractForm | None = None,
     delegate_form: DelegateForm | None = None,
+    countersign_form: CountersignForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
     engagement = contract.engagement
@@ -141,6 +191,7 @@ def _render(
     earlier = _earlier(contract, versions)
     terms = terms_of(contract)
     is_open = contract.state == ContractVersion.State.OFFERED and theirs is None
+    document = document_of(contract)
     delegates = signatories.delegates_for(request.user, contract) if is_open else []
     context = {
         "engagement": engagement,
@@ -163,7 +214,12 @@ def _render(
         "accept_form": accept_form
         or AcceptContractForm(initial={"digest": contract.digest}, contract=contract),
         "decline_form": decline_form or DeclineContractForm(),
-        "document": document_of(contract),
+        "document": document,
+        "countersignatures": contract.countersignatures.defer("content"),
+        "may_countersign": document is not None
+        and contract.state in countersignatures.OPEN
+        and access.may_sign(request.user, engagement.customer),
+        "countersign_form": countersign_form or CountersignForm(),
     }
     return render(request, "contracts/portal_contract.html", context, status=status)
 

@@ -51,7 +51,12 @@ def _content_of(source: RenderableDocument) -> bytes:
     from engagements.documents.signature import level_text, sign
 
     content = render_pdf(source, level_text=level_text())
-    return sign(content, dated=source.dated, reason=f"{source.sealed}: {source.seal}")
+    return sign(
+        content,
+        dated=source.dated,
+        reason=f"{source.sealed}: {source.seal}",
+        is_countersignable=source.is_countersignable,
+    )
 
 
 def _store(kind: str, subject: str, source: RenderableDocument, content: bytes) -> Document:

@@ -30,6 +30,7 @@ class RenderableDocument:
     `dated` comes from the row, never from the clock. `seal` is the digest in the footer
     ("sha256:…") and `sealed` names what was digested. `variant` is a PDF standard by its name in
     WeasyPrint, `xmp` further metadata as RDF.
+    `is_countersignable` adds an empty signature field for the customer.
     """
 
     engagement: Engagement
@@ -44,5 +45,6 @@ class RenderableDocument:
     context: Mapping[str, Any]
     enclosures: tuple[Enclosure, ...] = field(default=())
     for_customer: bool = True
+    is_countersignable: bool = False
     variant: str = "pdf/ua-1"
     xmp: tuple[bytes, ...] = field(default=())

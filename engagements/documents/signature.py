@@ -19,7 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from engagements.documents import certificate as certificates
 
-FIELD = "Consultancy"
+FIELD, CUSTOMER_FIELD = "Consultancy", "Customer"
 TIMESTAMP_SECONDS = 30
 
 
@@ -44,8 +44,13 @@ class SigningFailed(RuntimeError):
         self.reason = f"Signing failed. {reason}"
 
 
-def sign(content: bytes, *, dated: datetime, reason: str) -> bytes:
+def sign(
+    content: bytes, *, dated: datetime, reason: str, is_countersignable: bool = False
+) -> bytes:
     """Append the consultancy's signature, dated `dated`, to a PDF.
+
+    It certifies the file (DocMDP): nothing may change afterwards, or with `is_countersignable`
+    only the empty field "Customer" may be signed and forms be filled in.
 
     SigningFailed without a usable certificate, or without an answer of the time-stamp authority.
     """
@@ -57,7 +62,10 @@ def sign(content: bytes, *, dated: datetime, reason: str) -> bytes:
         own = certificates.own()
         # pyHanko runs an event loop, which fails in a thread that already has one.
         with ThreadPoolExecutor(1) as thread:
-            return thread.submit(_signed, content, own, dated.astimezone(UTC), reason).result()
+            signing = thread.submit(
+                _signed, content, own, dated.astimezone(UTC), reason, is_countersignable
+            )
+            return signing.result()
     except (ImproperlyConfigured, PdfError, SigningError, TimestampRequestError) as error:
         raise SigningFailed(str(error)) from error
 
@@ -77,8 +85,20 @@ def signer_of(content: bytes) -> x509.Certificate | None:
     return x509.load_der_x509_certificate(found[0].signer_cert.dump()) if found else None
 
 
-def _signed(content: bytes, own: certificates.Certificate, dated: datetime, reason: str) -> bytes:
-    from pyhanko.sign.fields import InvisSigSettings, MDPPerm, SigFieldSpec, SigSeedSubFilter
+def _signed(
+    content: bytes,
+    own: certificates.Certificate,
+    dated: datetime,
+    reason: str,
+    is_countersignable: bool,
+) -> bytes:
+    from pyhanko.sign.fields import (
+        InvisSigSettings,
+        MDPPerm,
+        SigFieldSpec,
+        SigSeedSubFilter,
+        append_signature_field,
+    )
     from pyhanko.sign.signers import PdfSignatureMetadata
 
     meta = PdfSignatureMetadata(
@@ -88,14 +108,17 @@ def _signed(content: bytes, own: certificates.Certificate, dated: datetime, reas
         name=_name_of(own.certificate),
         reason=reason,
         certify=True,
-        docmdp_permissions=MDPPerm.NO_CHANGES,
+        docmdp_permissions=MDPPerm.FILL_FORMS if is_countersignable else MDPPerm.NO_CHANGES,
     )
     # Outside the page: PDF/UA requires visible content to be tagged.
-    field = SigFieldSpec(FIELD, invis_sig_settings=InvisSigSettings(box_out_of_bounds=True))
+    outside = InvisSigSettings(box_out_of_bounds=True)
+    field = SigFieldSpec(FIELD, invis_sig_settings=outside)
     signer = _dated_signer(dated)(
         meta, signer=_signer(own), timestamper=_timestamper(), new_field_spec=field
     )
     writer = _repeatable_writer()(io.BytesIO(content))
+    if is_countersignable:
+        append_signature_field(writer, SigFieldSpec(CUSTOMER_FIELD, invis_sig_settings=outside))
     signed: bytes = signer.sign_pdf(writer).getvalue()
     return signed
 

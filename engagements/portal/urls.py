@@ -62,6 +62,16 @@ urlpatterns = [
         name="portal-contract-delegate",
     ),
     path(
+        "<slug:reference>/contract/<int:number>/countersign/",
+        contract.countersign,
+        name="portal-contract-countersign",
+    ),
+    path(
+        "<slug:reference>/contract/<int:number>/signed/<slug:digest>/",
+        contract.countersigned_file,
+        name="portal-contract-countersigned",
+    ),
+    path(
         "<slug:reference>/contract/<int:number>/decline/",
         contract.decline,
         name="portal-contract-decline",

@@ -72,6 +72,7 @@ def compose(subject: Subject) -> RenderableDocument:
             sealed_at=contract.sealed_at,
             acceptances=acceptances,
         ),
+        is_countersignable=True,
         enclosures=_enclosures(bytes(contract.benchmark.canonical), bytes(contract.canonical)),
     )
 

@@ -8,6 +8,7 @@ from engagements.contracts import signing_models
 from engagements.contracts.clauses import models as clauses
 from engagements.contracts.milestones import models as milestones
 from engagements.contracts.time_box import models as time_box
+from engagements.disputes import models as disputes
 from engagements.documents import models as documents
 from engagements.engagement import models as engagement
 from engagements.event_log import models as event_log
@@ -29,6 +30,7 @@ __all__ = [
     "billing",
     "clauses",
     "contracts",
+    "disputes",
     "documents",
     "engagement",
     "event_log",

@@ -10,6 +10,7 @@ from engagements.contracts import amendment_views
 from engagements.contracts import views as contract
 from engagements.contracts.clauses import views as clauses
 from engagements.contracts.time_box import views as time
+from engagements.disputes import views as disputes
 from engagements.documents import views as documents
 from engagements.evidence import views as evidence
 from engagements.orders import views as orders
@@ -58,6 +59,10 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/", runs.show, name="run"),
     path("runs/<int:pk>/final/", runs.declare_final, name="run-final"),
     path("runs/<int:pk>/live/", runs.live, name="run-live"),
+    path("runs/<int:pk>/dispute/", disputes.workbench, name="run-dispute"),
+    path(
+        "runs/<int:pk>/dispute/files/<int:message>/", disputes.attachment, name="run-dispute-file"
+    ),
     path("runs/<int:pk>/record.json", runs.record, name="run-record"),
     path("runs/<int:pk>/bundle.zip", runs.bundle, name="run-bundle"),
     path("runs/<int:pk>/pictures/<slug:name>-<slug:theme>.svg", runs.picture, name="run-picture"),

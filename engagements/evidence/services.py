@@ -202,7 +202,13 @@ def _digest_of(content: BinaryIO | File[bytes]) -> tuple[str, int]:
     return f"sha256:{counted.hexdigest()}", size_bytes
 
 
-def _store(content: BinaryIO, *, digest: str, size_bytes: int) -> str:
+def store(content: BinaryIO | File[bytes]) -> tuple[str, int, str]:
+    """Store a file that no worker reads; return its digest, size in bytes and name in storage."""
+    digest, size_bytes = _digest_of(content)
+    return digest, size_bytes, _store(content, digest=digest, size_bytes=size_bytes)
+
+
+def _store(content: BinaryIO | File[bytes], *, digest: str, size_bytes: int) -> str:
     """Store the bytes under their digest; return the name in storage."""
     place = place_of_records()
     hexadecimal = digest.removeprefix("sha256:")

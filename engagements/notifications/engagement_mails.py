@@ -53,6 +53,16 @@ TEXTS: Final[Mapping[str, _Text]] = {
     "settlement.paid": _Text(
         "Settlement paid", "Download the statement in the portal once it is issued:"
     ),
+    **{
+        f"measurement_dispute.{verb}": _Text(subject, "Read the dispute on the run’s page:")
+        for verb, subject in (
+            ("raised", "Acceptance run disputed"),
+            ("message", "Message about a disputed run"),
+            ("withdrawn", "Dispute of a run withdrawn"),
+            ("confirmed", "Disputed verdict confirmed"),
+            ("replaced", "Disputed verdict replaced"),
+        )
+    },
     "settlement.dispute_resolved": _Text("Dispute resolved", "See the next step in the portal:"),
 }
 

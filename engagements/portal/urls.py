@@ -4,6 +4,7 @@ from django.urls import path
 
 from engagements.audit import report_views
 from engagements.contracts import portal as contract
+from engagements.disputes import views as measurement_disputes
 from engagements.orders import portal as orders
 from engagements.payouts import portal as refund_account
 from engagements.portal import ending, invoices
@@ -77,6 +78,11 @@ urlpatterns = [
         name="portal-contract-decline",
     ),
     path("<slug:reference>/runs/<int:pk>/", runs.run_page, name="portal-run"),
+    path(
+        "<slug:reference>/runs/<int:pk>/dispute/",
+        measurement_disputes.portal,
+        name="portal-run-dispute",
+    ),
     path("<slug:reference>/runs/<int:pk>/live/", runs.run_live, name="portal-run-live"),
     path(
         "<slug:reference>/runs/<int:pk>/charts/<slug:chart>-<slug:theme>.svg",

@@ -32,6 +32,7 @@ from engagements.runs.outcomes import (
     is_noise,
     outcome_of,
 )
+from engagements.settlements import disputes
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Dispute, Settlement
 
@@ -99,9 +100,10 @@ def _is_paused(engagement: Engagement, day: date) -> bool:
 
 
 def _is_disputed(engagement: Engagement) -> bool:
-    return Dispute.objects.filter(
+    disputed = Dispute.objects.filter(
         settlement__contract_version__engagement=engagement, resolved_at__isnull=True
-    ).exists()
+    )
+    return disputes.is_measurement_disputed(engagement) or disputed.exists()
 
 
 def outcome_of_run(run: EngagementRun) -> Outcome:
@@ -190,6 +192,14 @@ def _record_disqualified(engagement: Engagement, run: EngagementRun, outcome: Ou
         changes={"run": run.pk, "attempt": run.attempt},
         for_customer=True,
     )
+
+
+def meet_by_repeat(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:
+    """Apply a met repeat of a disputed attempt, under the engagement's lock: it is final."""
+    if run.attempt is not None:
+        run.final_at = timezone.now()
+        run.save(update_fields=["final_at"])
+    _meet(engagement, contract, run)
 
 
 def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:

@@ -10,9 +10,10 @@ from engagements.access import require_finance
 from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
+from engagements.engagement.models import Engagement
 from engagements.event_log import events
 from engagements.people.models import User
-from engagements.settlements.models import Dispute, Settlement
+from engagements.settlements.models import Dispute, Settlement, holds
 from engagements.settlements.transitions import locked
 
 State = Settlement.State
@@ -23,8 +24,17 @@ def open_dispute(settlement: Settlement) -> Dispute | None:
     return settlement.disputes.filter(resolved_at__isnull=True).first()
 
 
+def is_measurement_disputed(engagement: Engagement) -> bool:
+    """Whether a disputed acceptance run holds the settlement (see `MeasurementDispute`)."""
+    return any(map(holds, engagement.measurement_disputes.all()))
+
+
 def require_none_open(settlement: Settlement) -> None:
     """Require that the settlement is not on hold."""
+    if is_measurement_disputed(settlement.contract_version.engagement):
+        raise ApplicationError(
+            "An acceptance run is disputed: the settlement waits.", code="settlement.on_hold"
+        )
     if open_dispute(settlement):
         raise ApplicationError(
             "The customer disputes this settlement: resolve the dispute first.",

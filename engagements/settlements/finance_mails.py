@@ -20,6 +20,8 @@ from engagements.settlements.queries import settlements_waiting
 SUBJECTS: Final = {
     "settlement.proposed": "Settlement to approve",
     "settlement.disputed": "Settlement disputed",
+    "measurement_dispute.raised": "Acceptance run disputed",
+    "measurement_dispute.replaced": "Disputed verdict replaced: review the settlement",
     "overpayment_refund.proposed": "Refund of an overpayment to send",
     "write_off.proposed": "Write-off to approve",
     "engagement.reopened": "Refund returned by the bank",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pgtrigger
 from django.db import models
@@ -11,6 +11,7 @@ from django.db.models import F, Q, Value
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
+from benchmarks.models import Verdict
 from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
 from engagements.billing.models import Invoice
 from engagements.billing.payment_triggers import limit_refunds
@@ -25,6 +26,9 @@ from engagements.settlements.triggers import (
     LOCK_SETTLEMENT,
     PAID_BY_ANOTHER,
 )
+
+if TYPE_CHECKING:
+    from engagements.disputes.models import MeasurementDispute
 
 
 class Settlement(models.Model):
@@ -212,8 +216,14 @@ class Settlement(models.Model):
 
     @property
     def is_on_hold(self) -> bool:
-        """Whether a dispute is open. Reads `disputes.all()`: prefetch for many."""
-        return self.is_open and any(row.resolved_at is None for row in self.disputes.all())
+        """Whether a dispute is open, or that of an acceptance run. Prefetch WITH_DISPUTES for
+        many."""
+        if not self.is_open:
+            return False
+        measured = self.contract_version.engagement.measurement_disputes.all()
+        return any(row.resolved_at is None for row in self.disputes.all()) or any(
+            map(holds, measured)
+        )
 
     @property
     def disputable_until(self) -> dt.date:
@@ -275,6 +285,12 @@ class Settlement(models.Model):
         """Whether the refund is unpaid after its due date."""
         due_on = None if self.state == self.State.PAID else self.refund_due_on
         return due_on is not None and due_on < timezone.localdate()
+
+
+def holds(dispute: MeasurementDispute) -> bool:
+    """Whether the dispute of an acceptance run holds a settlement: open, or the repeat met the
+    target."""
+    return dispute.state == "open" or dispute.new_verdict == Verdict.MET
 
 
 class SettlementCreditNote(models.Model):

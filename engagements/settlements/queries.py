@@ -30,7 +30,11 @@ OPEN_SETTLEMENTS = (State.PROPOSED, State.APPROVED, State.PAYING, State.FAILED)
 # Money in flight counts as refunded.
 REFUNDED = (State.PAYING, State.PAID)
 # Prefetched for `is_on_hold` and `refund_due_on`.
-WITH_DISPUTES = ("disputes", "contract_version__settlements__disputes")
+WITH_DISPUTES = (
+    "disputes",
+    "contract_version__settlements__disputes",
+    "contract_version__engagement__measurement_disputes",
+)
 AMOUNT = DecimalField(max_digits=14, decimal_places=3)
 
 

@@ -20,6 +20,7 @@ from django.db.models import (
 from django.db.models.functions import Greatest, TruncDate
 from django.utils import timezone
 
+from engagements.engagement.models import Engagement
 from engagements.settlements.models import Dispute, Settlement
 from engagements.settlements.queries import OPEN_SETTLEMENTS, WITH_DISPUTES
 
@@ -54,7 +55,11 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
     the queues "on hold" and "with the bank". Overdue: see `Settlement.is_refund_overdue`.
     """
     open_dispute = Dispute.objects.filter(settlement=OuterRef("pk"), resolved_at__isnull=True)
-    rows = Settlement.objects.annotate(has_open_dispute=Exists(open_dispute))
+    measured = Engagement.objects.filter(
+        Q(measurement_disputes__state="open") | Q(measurement_disputes__new_verdict="met"),
+        pk=OuterRef("contract_version__engagement"),
+    )
+    rows = Settlement.objects.annotate(has_open_dispute=Exists(open_dispute) | Exists(measured))
     if queue:
         rows = rows.filter(state__in=_STATES[Queue(queue)])
     if queue in (Queue.TO_APPROVE, Queue.TO_PAY, Queue.ON_HOLD, Queue.OVERDUE):

@@ -184,7 +184,7 @@ def propose_after_time_box(*, engagement: Engagement) -> Settlement | None:
     contract = versions.contract_in_force(row)
     if row.stage != Stage.ACTIVE or contract is None or grounds.time_box_error(row):
         return None
-    if timezone.localdate() < time_box.settles_on(row):
+    if timezone.localdate() < time_box.settles_on(row) or disputes.is_measurement_disputed(row):
         return None
     return create_proposal(engagement=row, contract=contract, reason=Reason.TIME_BOX)
 

@@ -45,6 +45,11 @@ HOLD_DISPUTED = Trigger(
     func=f"""
     IF EXISTS (
         SELECT 1 FROM engagements_dispute WHERE settlement_id = NEW.id AND resolved_at IS NULL
+    ) OR EXISTS (
+        SELECT 1 FROM engagements_measurementdispute dispute
+        JOIN engagements_contractversion contract ON contract.engagement_id = dispute.engagement_id
+        WHERE contract.id = NEW.contract_version_id
+          AND (dispute.state = 'open' OR dispute.new_verdict = 'met')
     ) THEN
         {refuse("settlement.on_hold", "A disputed settlement is on hold.")}
     END IF;

@@ -200,16 +200,20 @@ def _changes_who_signs(terms: Terms) -> bool:
     return amends is not None and amends["changes"] == ContractVersion.Amendment.SIGNATORY
 
 
+def measurement_dispute_days(dispute_days: int) -> int:
+    """The days to dispute a measurement, and then to upload its repeat."""
+    return dispute_days or MEASUREMENT_DISPUTE_DAYS
+
+
 def _runs(terms: Terms) -> dict[str, str]:
     excluded = terms.get("baseline_exclusion") or {}
-    disputes = terms["dispute_days"] or MEASUREMENT_DISPUTE_DAYS
     runs, repeats = terms["acceptance_runs"], terms["noise_repeats"]
     return {
         "acceptance_runs": "1 acceptance run" if runs == 1 else f"up to {runs} acceptance runs",
         "run_notice": _days(terms["run_notice_days"]),
         "noise_repeats": ("1 run" if repeats == 1 else f"up to {repeats} runs") if repeats else "",
         "inconclusive": terms["inconclusive"]["rule"],
-        "measurement_dispute_days": wording.days(disputes),
+        "measurement_dispute_days": wording.days(measurement_dispute_days(terms["dispute_days"])),
         "expert": terms["expert"],
         "excluded_library": excluded.get("library", ""),
         "exclusion_reason": excluded.get("reason", ""),

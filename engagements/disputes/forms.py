@@ -1,0 +1,92 @@
+"""Forms of a measurement's dispute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+
+from engagements.common.amount_fields import AmountField
+from engagements.disputes.models import MeasurementDispute
+from engagements.runs.models import EngagementRun
+
+MOST_KEY_BYTES = 10_000
+
+
+class RaiseForm(forms.Form):
+    """The reason, and who repeats the run."""
+
+    reason = forms.CharField(
+        label="Reason",
+        max_length=2000,
+        error_messages={"required": "Enter the reason for the dispute."},
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+    repeater = forms.ChoiceField(
+        label="Repeated by",
+        choices=MeasurementDispute.Repeater,
+        initial=MeasurementDispute.Repeater.EXPERT,
+        widget=forms.RadioSelect,
+    )
+    expert = forms.CharField(
+        label="Expert",
+        max_length=200,
+        required=False,
+        help_text="Name and company of the expert whom both parties name.",
+    )
+
+    def __init__(self, *args: Any, run: EngagementRun, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        contract = run.contract_version
+        self.sealed_expert = contract.expert if contract else ""
+        if self.sealed_expert:
+            del self.fields["expert"]
+            self.fields["repeater"].help_text = f"The contract names {self.sealed_expert}."
+
+    def clean(self) -> dict[str, Any]:
+        """Require an expert's name where the expert repeats and the contract names none."""
+        values = super().clean() or {}
+        is_expert = values.get("repeater") == MeasurementDispute.Repeater.EXPERT
+        if is_expert and not self.sealed_expert and not values.get("expert"):
+            self.add_error("expert", "Enter the expert.")
+        return values
+
+
+class RepeatForm(forms.Form):
+    """The signed record of the repeat with its public key and its cost."""
+
+    record = forms.FileField(label="Record of the repeat", help_text="again.json, signed.")
+    public_key = forms.FileField(
+        label="Public key",
+        required=False,
+        help_text="Of the machine that repeated the run, unless the key is registered here.",
+    )
+
+    def __init__(self, *args: Any, run: EngagementRun, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        contract = run.contract_version
+        currency = contract.currency if contract else "EUR"
+        self.fields["cost"] = AmountField(
+            currency=currency, label=f"Cost of the repeat in {currency}, net", required=False
+        )
+
+    def clean_public_key(self) -> UploadedFile | None:
+        """Limit the size of the key."""
+        key: UploadedFile | None = self.cleaned_data["public_key"]
+        if key is not None and (key.size or 0) > MOST_KEY_BYTES:
+            raise forms.ValidationError("Choose a public key of at most 10 kB.")
+        return key
+
+
+class MessageForm(forms.Form):
+    """A message with an optional file."""
+
+    text = forms.CharField(label="Message", max_length=5000, widget=forms.Textarea({"rows": 3}))
+    attachment = forms.FileField(required=False, help_text="At most 10 MiB.")
+
+
+class DecideForm(forms.Form):
+    """The reason to end a dispute without a repeat; the confirming consultant enters none."""
+
+    note = forms.CharField(label="Reason", max_length=2000, required=False)

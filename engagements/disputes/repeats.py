@@ -1,0 +1,133 @@
+"""Decide a dispute by the signed record of a repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from benchmarks import evidence
+from benchmarks.errors import BenchmarkError
+from benchmarks.models import Record, Repetition, SigningKey, Verdict
+from benchmarks.records import signatures
+from benchmarks.services import repetitions
+from engagements.common import validation
+from engagements.common.errors import ApplicationError
+from engagements.common.money import format_money
+from engagements.disputes.models import MeasurementDispute
+from engagements.disputes.services import end, locked, party_of, require_open
+from engagements.engagement.models import Stage
+from engagements.people.models import User
+from engagements.runs import attempts
+from engagements.runs.summary import record_of
+
+State = MeasurementDispute.State
+Party = MeasurementDispute.Party
+Repeater = MeasurementDispute.Repeater
+
+
+@transaction.atomic
+def upload(
+    *,
+    dispute: MeasurementDispute,
+    content: bytes,
+    by: User,
+    public_key: bytes = b"",
+    cost: Decimal | None = None,
+) -> MeasurementDispute:
+    """Decide an open dispute by the record of its repeat.
+
+    The record has a signature by a registered key or by `public_key`, the run's benchmark and
+    candidate, and the sealed hardware. Overlapping intervals confirm the verdict; otherwise that
+    of the repeat replaces it. `cost` is the net cost of the repeat, in the contract's currency.
+    The customer's signatory uploads the customer's repeat; either party that of the expert.
+    """
+    row = locked(dispute)
+    party = party_of(row.engagement, by)
+    require_open(row)
+    if row.repeater == Repeater.CUSTOMER and party != Party.CUSTOMER:
+        raise ApplicationError(
+            "The customer uploads the record of its own repeat.", code="dispute.other_party"
+        )
+    disputed = record_of(row.run)
+    assert disputed is not None  # a disputed run has a record
+    try:
+        repetition = _verified(row, disputed, content, public_key, by)
+    except BenchmarkError as error:
+        raise ApplicationError(error.message, code=error.code) from error
+    contract = row.run.contract_version
+    assert contract is not None  # an acceptance run names its contract
+    if cost is not None:
+        row.cost = validation.amount(cost, contract.currency, noun="The cost")
+    is_confirmed = confirms(disputed, repetition)
+    other = Party.CUSTOMER if row.party == Party.CONSULTANCY else Party.CONSULTANCY
+    row.repetition, row.cost_bearer = repetition, row.party if is_confirmed else other
+    bearer = Party(row.cost_bearer).label
+    amount = "" if row.cost is None else f", {format_money(row.cost, contract.currency)} net"
+    costs = f"{bearer} bears the cost of the repeat{amount}."
+    if is_confirmed:
+        end(row, State.CONFIRMED, f"The repeat confirms the verdict. {costs}", by)
+        return row
+    row.new_verdict = repetition.verdict
+    verdict = Verdict(repetition.verdict).label.lower()
+    end(row, State.REPLACED, f"The repeat replaces the verdict by: {verdict}. {costs}", by)
+    if repetition.verdict == Verdict.MET and row.engagement.stage == Stage.ACTIVE:
+        contract.engagement = row.engagement
+        attempts.meet_by_repeat(row.engagement, contract, row.run)
+    return row
+
+
+def confirms(disputed: Record, repetition: Repetition) -> bool:
+    """Whether the intervals overlap; without an interval, whether the verdicts are the same."""
+    if None in (disputed.low, disputed.high, repetition.low, repetition.high):
+        return disputed.verdict == repetition.verdict
+    low, high = (float(each or 0) for each in (disputed.low, disputed.high))
+    return low <= float(repetition.high or 0) and float(repetition.low or 0) <= high
+
+
+def _verified(
+    dispute: MeasurementDispute, disputed: Record, content: bytes, public_key: bytes, by: User
+) -> Repetition:
+    """Store the record as a repetition of the run, or decline it."""
+    recomputed = evidence.recompute(content)
+    if recomputed.digest == disputed.digest:
+        raise ApplicationError("This is the disputed record.", code="dispute.same_record")
+    _require_signature(content, public_key)
+    _require_hardware(recomputed.record)
+    if recomputed.summary.verdict == Verdict.INVALID:
+        raise ApplicationError(
+            "The repeat is invalid, so it decides nothing. Repeat it.", code="dispute.invalid"
+        )
+    return repetitions.add(content=content, by=str(by), run=dispute.run.run)
+
+
+def _require_signature(content: bytes, public_key: bytes) -> None:
+    signature = signatures.signature_of(content)
+    if signature is None:
+        raise ApplicationError("The record is not signed.", code="dispute.unsigned")
+    key = SigningKey.objects.filter(key_id=signature["key_id"]).first()
+    if key is not None and key.revoked_at is not None:
+        raise ApplicationError("The record’s key is revoked.", code="dispute.revoked_key")
+    if key is not None:
+        evidence.check_signature(content, key)
+        return
+    try:
+        signatures.check(content, signatures.public_key(public_key))
+    except (signatures.SignatureError, ValueError) as error:
+        raise ApplicationError(
+            "The signature does not verify. Upload the public key of the machine that repeated "
+            "the run.",
+            code="dispute.signature",
+        ) from error
+
+
+def _require_hardware(record: Mapping[str, Any]) -> None:
+    sealed, used = record["benchmark"]["hardware"], record["environment"]["device"]
+    if used["kind"] != sealed["device"] or sealed["name"] not in (None, used["name"]):
+        raise ApplicationError(
+            f"The repeat was measured on {used['name']}; the benchmark names "
+            f"{sealed['name'] or sealed['device']}.",
+            code="dispute.other_hardware",
+        )

@@ -1,0 +1,171 @@
+"""Pages of a measurement's dispute: one in the portal, one for consultants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.files.storage import Storage
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from benchmarks.limits import limits
+from benchmarks.models import place_of_records
+from engagements import access
+from engagements.access import actor
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.uploads import takes_files
+from engagements.disputes import repeats, services
+from engagements.disputes.forms import DecideForm, MessageForm, RaiseForm, RepeatForm
+from engagements.disputes.models import DisputeMessage, MeasurementDispute
+from engagements.people.models import User
+from engagements.runs.models import EngagementRun
+from engagements.runs.summary import record_of
+
+MOST_BYTES = limits().record_bytes + services.MOST_ATTACHMENT_BYTES
+ACTS = ("raise", "message", "repeat", "withdraw", "decide")
+
+
+@takes_files(up_to_bytes=MOST_BYTES)
+@access.portal_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def portal(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Show the dispute of a run to the customer; POST acts on it."""
+    return _page(request, reference, pk, up="portal-run", url="portal-run-dispute")
+
+
+@takes_files(up_to_bytes=MOST_BYTES)
+@access.consultant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def workbench(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Show the dispute of a run to staff; POST acts on it, for consultants."""
+    return _page(request, reference, pk, up="run", url="run-dispute")
+
+
+@login_required
+@require_safe
+def attachment(request: HttpRequest, reference: str, pk: int, message: int) -> HttpResponseBase:
+    """Download the file of a message. It is never shown in the browser."""
+    run = _run(request, reference, pk)
+    row = DisputeMessage.objects.filter(dispute__run=run, pk=message).exclude(name="").first()
+    if row is None:
+        raise Http404("No such file.")
+    storage: Storage = place_of_records()
+    try:
+        opened = storage.open(row.file.name or "", "rb")
+    except OSError as error:
+        raise Http404("The file is no longer in storage.") from error
+    response = FileResponse(
+        opened, as_attachment=True, filename=row.name, content_type="application/octet-stream"
+    )
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _run(request: HttpRequest, reference: str, pk: int) -> EngagementRun:
+    run = access.run_for(request.user, reference, pk)
+    if run.purpose != EngagementRun.Purpose.ACCEPTANCE or record_of(run) is None:
+        raise Http404("No such run.")
+    return run
+
+
+def _page(request: HttpRequest, reference: str, pk: int, *, up: str, url: str) -> HttpResponse:
+    run = _run(request, reference, pk)
+    dispute = run.disputes.first()
+    if dispute is not None:
+        dispute.engagement = run.engagement
+    forms = {
+        "raise": RaiseForm(run=run),
+        "message": MessageForm(),
+        "repeat": RepeatForm(run=run),
+        "decide": DecideForm(),
+    }
+    status = 200
+    if request.method == "POST":
+        act = request.POST.get("act", "")
+        if act not in ACTS or (act != "raise" and dispute is None):
+            raise Http404("No such act.")
+        form = _bound(act, request, run)
+        try:
+            if form is None or form.is_valid():
+                _perform(act, run, dispute, form.cleaned_data if form else {}, actor(request))
+                messages.success(request, "Saved.")
+                return redirect(url, reference, pk)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
+        forms, status = {**forms, act: form}, UNPROCESSABLE
+    context = {
+        "engagement": run.engagement,
+        "run": run,
+        "record": record_of(run),
+        "dispute": dispute,
+        "up_url": reverse(up, args=[reference, pk]),
+        "url": reverse(url, args=[reference, pk]),
+        "forms": forms,
+        "blocking_error": services.blocking_error(run),
+        "last_day": services.last_day(run),
+        **_rights(dispute, run, actor(request)),
+    }
+    return render(request, "disputes/dispute.html", context, status=status)
+
+
+def _rights(
+    dispute: MeasurementDispute | None, run: EngagementRun, user: User
+) -> dict[str, object]:
+    """What `user` may do on the page."""
+    is_consultant = access.is_consultant(user)
+    may_act = is_consultant or access.may_sign(user, run.engagement.customer)
+    if dispute is None:
+        return {"may_act": may_act}
+    mine = "consultancy" if is_consultant else "customer"
+    return {
+        "may_act": may_act,
+        "may_withdraw": may_act and dispute.party == mine,
+        "may_upload": may_act and (dispute.repeater == "expert" or not is_consultant),
+        "may_decide": is_consultant and dispute.proposed_by_id != user.pk,
+        "awaited_until": services.repeat_awaited_until(dispute),
+    }
+
+
+def _bound(act: str, request: HttpRequest, run: EngagementRun) -> Any:
+    """The submitted form of an act; None for one without a form."""
+    made: dict[str, Callable[[], Any]] = {
+        "raise": lambda: RaiseForm(request.POST, run=run),
+        "message": lambda: MessageForm(request.POST, request.FILES),
+        "repeat": lambda: RepeatForm(request.POST, request.FILES, run=run),
+        "decide": lambda: DecideForm(request.POST),
+    }
+    return made[act]() if act in made else None
+
+
+def _perform(
+    act: str,
+    run: EngagementRun,
+    dispute: MeasurementDispute | None,
+    values: dict[str, Any],
+    by: User,
+) -> None:
+    if act == "raise":
+        services.raise_dispute(run=run, by=by, **values)
+        return
+    assert dispute is not None  # checked by the page
+    if act == "message":
+        services.write(dispute=dispute, by=by, **values)
+    elif act == "withdraw":
+        services.withdraw(dispute=dispute, by=by)
+    elif act == "decide":
+        services.decide(dispute=dispute, note=values["note"], by=by)
+    else:
+        key = values["public_key"]
+        repeats.upload(
+            dispute=dispute,
+            content=values["record"].read(limits().record_bytes + 1),
+            public_key=key.read() if key else b"",
+            cost=values["cost"],
+            by=by,
+        )

@@ -144,7 +144,7 @@ def audited(story: Story) -> Story:
     return story
 
 
-def offered(story: Story, *, signatory: User | None = None) -> Story:
+def offered(story: Story, *, signatory: User | None = None, attempts: int = 1) -> Story:
     """A contract is sealed and on the customer's table; `signatory` alone signs it, if named."""
     scenario = story.scenario
     contract = contracts.draft(
@@ -159,7 +159,7 @@ def offered(story: Story, *, signatory: User | None = None) -> Story:
         target=Decimal(2),
         inconclusive="missed",
         dispute_days=0,
-        acceptance_runs=1,
+        acceptance_runs=attempts,
         signatory=signatory,
         milestones=[drafting.MilestoneDraft(*part) for part in scenario.milestones],
         by=story.consultant,

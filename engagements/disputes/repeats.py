@@ -96,7 +96,7 @@ def _verified(
         raise ApplicationError("This is the disputed record.", code="dispute.same_record")
     _require_signature(content, public_key)
     _require_hardware(recomputed.record)
-    if recomputed.summary.verdict == Verdict.INVALID:
+    if recomputed.summary.verdict == "invalid":
         raise ApplicationError(
             "The repeat is invalid, so it decides nothing. Repeat it.", code="dispute.invalid"
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -20,6 +20,7 @@ from pyhanko.sign.signers import PdfSignatureMetadata, SimpleSigner, sign_pdf
 from weasyprint import HTML
 
 from engagements import documents
+from engagements.common.errors import ApplicationError
 from engagements.contracts import countersignatures, offers
 from engagements.contracts.models import ContractVersion
 from engagements.documents import certificate, signature
@@ -66,7 +67,7 @@ def signed(content: bytes, signer: SimpleSigner, field: str = "Customer") -> byt
 
 
 def changed(content: bytes) -> bytes:
-    """The PDF with another title of its pages, appended."""
+    """The PDF with a page of another size, appended."""
     writer = IncrementalPdfFileWriter(io.BytesIO(content))
     page = writer.find_page_for_modification(0)[0].get_object()
     page[pdf_name("/Note")] = pdf_string("Fee: 1 EUR")
@@ -103,8 +104,9 @@ def test_a_signatory_uploads_the_signed_pdf_and_downloads_it(
     as_just_signed_in(client, world.signatory)
     assert [upload(client, contract, content).status_code for _ in range(2)] == [302, 302]
     stored = contract.countersignatures.get()
-    der = x509_der(stored.certificate)
-    assert der == customers_signer.signing_cert.dump()
+    certified = customers_signer.signing_cert
+    assert certified is not None
+    assert x509_der(stored.certificate) == certified.dump()
     event = contract.engagement.events.get(verb="contract.countersigned")
     assert event.changes["digest"] == stored.digest
     url = reverse(
@@ -122,8 +124,6 @@ def test_a_signatory_uploads_the_signed_pdf_and_downloads_it(
 
 
 def x509_der(pem: str) -> bytes:
-    from cryptography import x509
-
     found = x509.load_pem_x509_certificate(pem.encode())
     return found.public_bytes(serialization.Encoding.DER)
 
@@ -148,14 +148,13 @@ def test_hostile_and_huge_files_are_declined(customers_signer: SimpleSigner, set
         (changed(good), {"countersignature.changed"}),
     ]
     for position, (content, codes) in enumerate(cases):
-        assert refusal(lambda content=content: validate(content, issued=issued)) in codes, position
+        assert refusal(content, issued) in codes, position
 
 
-def refusal(act: Callable[[], object]) -> str:
-    from engagements.common.errors import ApplicationError
-
+def refusal(content: bytes, issued: bytes) -> str:
+    """The code with which a file is declined."""
     with pytest.raises(ApplicationError) as caught:
-        act()
+        validate(content, issued=issued)
     return str(caught.value.code)
 
 

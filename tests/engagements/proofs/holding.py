@@ -36,7 +36,8 @@ SELECT
   (SELECT count(*) FROM engagements_invoice invoice WHERE
      (SELECT coalesce(sum(amount), 0) FROM engagements_payment
       WHERE invoice_id = invoice.id AND kind <> 'reversed') < 0),
-  (SELECT coalesce(-sum(amount), 0) FROM engagements_payment WHERE kind = 'reversed')
+  (SELECT coalesce(-sum(amount), 0) FROM engagements_payment WHERE kind = 'reversed'),
+  (SELECT coalesce(sum(amount), 0) FROM engagements_writeoff WHERE state = 'posted')
 """
 
 NUMBERS = """
@@ -87,8 +88,29 @@ SELECT period.month, total.account_id, total.currency, total.debit - total.credi
    WHERE leg.account_id = total.account_id AND leg.currency = total.currency
      AND leg.dated_on < period.month + interval '1 month'
      AND leg.dated_on >= coalesce((SELECT max(month) + interval '1 month'
-       FROM engagements_period WHERE month < period.month), '-infinity'))
+       FROM engagements_period WHERE state = 'closed' AND month < period.month), '-infinity'))
 FROM engagements_period period JOIN engagements_periodtotal total ON total.period_id = period.id
+WHERE period.state = 'closed'
+"""
+
+
+MET = """
+SELECT engagement.reference,
+    coalesce(sum(leg.amount) FILTER (WHERE account.code = 'fees_deferred'), 0),
+    coalesce(sum(leg.amount) FILTER (WHERE account.code = 'refund_liability'), 0),
+    coalesce(sum(leg.amount) FILTER (
+        WHERE account.code IN ('fees_unbilled', 'audit_unbilled')), 0),
+    (SELECT coalesce(sum(milestone.amount), 0) FROM engagements_milestone milestone
+     JOIN engagements_contractversion contract ON contract.id = milestone.contract_version_id
+     WHERE contract.engagement_id = engagement.id
+       AND contract.state IN ('accepted', 'superseded')
+       AND milestone.state IN ('pending', 'released'))
+FROM engagements_engagement engagement
+JOIN engagements_leg leg ON leg.engagement_id = engagement.id
+JOIN engagements_account account ON account.id = leg.account_id
+WHERE EXISTS (SELECT 1 FROM engagements_event event
+              WHERE event.engagement_id = engagement.id AND event.verb = 'engagement.met')
+GROUP BY engagement.id
 """
 
 
@@ -106,6 +128,7 @@ def hold(kept: Kept) -> None:
     _what_goes_back_and_what_is_kept_came_in()
     _what_is_sealed_stays(kept)
     _closed_months_stay()
+    _a_met_fee_is_revenue()
 
 
 def _rows(query: str) -> list[tuple[Any, ...]]:
@@ -130,6 +153,7 @@ def _books_add_up() -> None:
         back,
         *moved,
         undone,
+        lost,
     ) = row
     assert legs == 0, "the ledger adds up to nothing"
     assert totals == 0, "and so do its totals"
@@ -141,8 +165,9 @@ def _books_add_up() -> None:
     )
     assert bank + undone >= 0
     assert moved == [0, 0, 0], "what leaves an invoice arrives at another, and was there"
-    assert owed == billed - received + under_way + paid, (
-        "customers owe what was billed and has not come in, and are owed what has not gone back"
+    assert owed == billed - received - lost + under_way + paid, (
+        "customers owe what was billed and neither came in nor was written off, and are owed "
+        "what has not gone back"
     )
 
 
@@ -174,6 +199,12 @@ def _what_is_sealed_stays(kept: Kept) -> None:
 def _closed_months_stay() -> None:
     for month, account, currency, total, legs in _rows(CLOSED):
         assert total == legs, f"{account} {currency} moved in the closed {month}"
+
+
+def _a_met_fee_is_revenue() -> None:
+    for reference, deferred, liability, unbilled, milestones in _rows(MET):
+        assert (deferred, liability) == (0, 0), f"{reference}: the fee is revenue once it is met"
+        assert 0 <= unbilled <= milestones, f"{reference}: what is unbilled can be billed"
 
 
 def came_in_less_what_went_back() -> Decimal:

@@ -18,6 +18,7 @@ from engagements import closing
 from engagements.common import money
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.engagement.models import Engagement
+from engagements.ledger import periods
 from engagements.ledger.period_models import Period
 from tests.engagements.proofs.holding import hold
 from tests.engagements.proofs.lives.agreeing import Agreeing
@@ -116,6 +117,23 @@ class Life(Agreeing, Delivering, Invoicing, Settling):
             closed_month(self.world, month)
             self.granted["close month"] += 1
             self.is_held = False
+
+    @request(EVERY, really=[True, False])
+    def reopen_month(self, really: bool) -> None:
+        latest = Period.objects.filter(state="closed").first()
+        if not really or latest is None:
+            return
+        row = self.ask(
+            "propose reopening",
+            lambda: periods.propose_reopening(
+                period=latest, reason="A late line.", by=self.world.finance
+            ),
+        )
+        if row:
+            self.ask(
+                "reopen month",
+                lambda: periods.approve_reopening(reopening=row, by=self.world.controller),
+            )
 
     @invariant()
     def everything_holds(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engagements.billing import credit_notes, invoices, payments, reversals
+from engagements.billing import credit_notes, invoices, payments, reversals, write_offs
 from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
@@ -104,6 +104,25 @@ class Invoicing(Asking):
             person = getattr(self.world, by)
             done = self.ask(
                 "approve reversal", lambda: reversals.approve(reversal=reversal, by=person)
+            )
+            assert done is None or by == "controller"
+
+    @request(SIGNED, which=WHICH, kind=["bank_charges", "bad_debt"], by=["finance", "controller"])
+    def write_off(self, which: int, kind: str, by: str) -> None:
+        row = self.invoice(which)
+        if row is None:
+            return
+        amount = max(balance_of(row).open_amount, money.minor_unit(row.currency))
+        loss = self.ask(
+            "write off",
+            lambda: write_offs.propose(
+                invoice=row, kind=kind, amount=amount, reason="Lost.", by=self.world.finance
+            ),
+        )
+        if loss and loss.state == "proposed":
+            person = getattr(self.world, by)
+            done = self.ask(
+                "approve write-off", lambda: write_offs.approve(write_off=loss, by=person)
             )
             assert done is None or by == "controller"
 

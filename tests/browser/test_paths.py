@@ -172,7 +172,7 @@ def read_the_verdict(consultant: Page, customer: Page, asked: EngagementRun) -> 
     # A busy machine can make it inconclusive, which the terms count as missed.
     assert record.verdict in ("missed", "inconclusive"), record.summary["reasons"]
     verdict = acts.panel(consultant, "verdict-title")
-    headline = explanations.headline_of(asked.run, record.verdict)
+    headline = explanations.headline_of(asked, record.verdict)
     expect(verdict.get_by_role("heading")).to_have_text(headline)
     for page, shown in [(consultant, verdict), (customer, result)]:
         for figure in (record.ratio, record.low, record.high):

@@ -330,6 +330,12 @@ def undone() -> Iterator[None]:
         transaction.set_rollback(True)
 
 
+def contract_of(invoice: Invoice) -> ContractVersion:
+    """The contract that the invoice bills."""
+    assert invoice.contract_version is not None
+    return invoice.contract_version
+
+
 def fresh(engagement: Engagement) -> Engagement:
     """The engagement as the database has it now."""
     return Engagement.objects.get(pk=engagement.pk)

@@ -22,7 +22,7 @@ from engagements.ledger.positions import positions_of
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from tests.engagements.billing.test_bank_imports import balance, imported, statement
-from tests.engagements.world import World, fresh, today
+from tests.engagements.world import World, contract_of, fresh, today
 from tests.errors import declined
 from tests.refusing import refused, write
 
@@ -84,7 +84,7 @@ def test_above_the_limit_a_second_person_approves(world: World) -> None:
 def test_a_settlement_counts_payments_and_reverses_write_offs(world: World) -> None:
     invoice = short_of(world, "40.00")
     write_off(world, invoice, "bank_charges", "40.00")
-    contract = invoice.contract_version
+    contract = contract_of(invoice)
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
     assert settlement.payments_received == D("14240.00")
@@ -148,6 +148,7 @@ def test_a_payment_in_another_currency_is_reversed_and_its_line_assigned_again(
 ) -> None:
     payment = exchanged(world)
     invoice, line = payment.invoice, payment.bank_line
+    assert line is not None
     before = positions(invoice)
     reverse_payment(world, payment, "other_invoice")
     line.refresh_from_db()

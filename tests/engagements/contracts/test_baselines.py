@@ -23,7 +23,10 @@ from tests.errors import declined
 from tests.refusing import refused, write
 
 pytestmark = pytest.mark.django_db
-EXCLUSION = {"excluded_library": "FlashInfer 0.7", "exclusion_reason": "It needs another cache."}
+EXCLUSION: dict[str, Any] = {
+    "excluded_library": "FlashInfer 0.7",
+    "exclusion_reason": "It needs another cache.",
+}
 
 
 def audited(world: World, library: str = "FlashInfer") -> Engagement:

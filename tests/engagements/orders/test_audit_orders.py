@@ -73,6 +73,7 @@ def test_an_audit_that_leads_to_no_contract_is_billed_by_its_order(
     draft = Invoice.objects.get()
     invoice = invoices.issue(invoice=draft, by=world.finance)
     assert (invoice.net, invoice.gross, invoice.reference[:3]) == (6000, 7140, "INV")
+    assert invoice.frozen is not None
     assert invoice.frozen["audit_order"]["digest"] == order.digest
     assert invoice.due_on == today() + days(14)
     assert unbilled(order) == 0

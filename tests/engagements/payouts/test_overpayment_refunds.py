@@ -23,7 +23,7 @@ from engagements.people.models import User
 from engagements.settlements import services as settlements
 from engagements.settlements.customer_accounts import accounts_of
 from tests.engagements.payouts.paying_back import paid_back, sent_back
-from tests.engagements.world import World
+from tests.engagements.world import World, contract_of
 from tests.errors import declined
 from tests.refusing import refused
 
@@ -205,7 +205,7 @@ def test_what_was_moved_meanwhile_is_not_sent(world: World, proposed: Overpaymen
 def test_a_settlement_sends_it_back_in_place_of_a_proposal(
     world: World, proposed: OverpaymentRefund
 ) -> None:
-    contract = proposed.invoice.contract_version
+    contract = contract_of(proposed.invoice)
     world.conclude(world.request(contract), "missed")
     assert contract.settlements.get().refund == D("15000") - D("7140")
     with declined("overpayment.covered_by_settlement"):
@@ -217,7 +217,7 @@ def test_what_is_on_its_way_counts_as_gone_for_the_settlement(
     world: World, invoice: Invoice
 ) -> None:
     row = sent_back(world, invoice, D("720"))
-    contract = invoice.contract_version
+    contract = contract_of(invoice)
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
     assert settlement.payments_received == D("14280.00")

@@ -20,7 +20,7 @@ from engagements.payouts.queries import overpaid_invoices
 from engagements.settlements import services as settlements
 from engagements.settlements.calculation import preview
 from tests.engagements.payouts.paying_back import paid_back
-from tests.engagements.world import World, received, today
+from tests.engagements.world import World, contract_of, received, today
 from tests.errors import declined
 
 D = Decimal
@@ -72,7 +72,7 @@ def test_what_arrives_might_go_back_and_what_left_was_no_fee(world: World) -> No
 
 def test_within_one_engagement_the_ledger_stays_as_it_is(world: World) -> None:
     invoice = world.overpaid(D("720"))
-    other = world.invoice(invoice.contract_version.milestones.get(position=2))
+    other = world.invoice(contract_of(invoice).milestones.get(position=2))
     before = positions_of(invoice.engagement, "EUR").balances
     assert overpayments.preview_move(invoice=invoice, to=other, amount=D("720")) == []
     move(world, invoice, other)
@@ -84,7 +84,7 @@ def test_within_one_engagement_the_ledger_stays_as_it_is(world: World) -> None:
 def test_what_had_counted_towards_another_invoice_no_longer_might_go_back(world: World) -> None:
     invoice, elsewhere = world.overpaid(D("720")), open_one(world)
     before = bank_of(invoice, chart.REFUND_LIABILITY)
-    world.invoice(invoice.contract_version.milestones.get(position=2))
+    world.invoice(contract_of(invoice).milestones.get(position=2))
     world.paid_beyond(invoice, D("1190"), "P-2")
     assert bank_of(invoice, chart.REFUND_LIABILITY) < before
     move(world, invoice, elsewhere, amount=D("1910"))
@@ -171,7 +171,7 @@ def test_only_finance_moves_money(world: World) -> None:
 
 def test_a_settlement_counts_what_is_too_much_and_sends_it_back_once(world: World) -> None:
     invoice, other = world.overpaid(D("720")), open_one(world)
-    contract = invoice.contract_version
+    contract = contract_of(invoice)
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
     assert settlement.refund == D("15000") - D("7140")
@@ -187,7 +187,7 @@ def test_what_left_before_the_verdict_is_not_settled_again(world: World) -> None
     invoice = world.overpaid(D("720"))
     paid_back(world, invoice, D("700"))
     move(world, invoice, open_one(world), amount=D("20"))
-    contract = invoice.contract_version
+    contract = contract_of(invoice)
     figures = preview(contract=contract)
     assert figures.payments_received == D("14280.00")
     assert [line.amount for line in figures.lines[:3]] == [D("15000"), D("-700"), D("-20")]
@@ -202,8 +202,8 @@ def test_what_left_before_the_verdict_is_not_settled_again(world: World) -> None
 def test_what_arrived_by_a_move_goes_back_with_the_settlement(world: World) -> None:
     invoice, other = world.overpaid(D("720")), open_one(world)
     move(world, invoice, other)
-    world.conclude(world.request(other.contract_version), "missed")
-    settlement = other.contract_version.settlements.get()
+    world.conclude(world.request(contract_of(other)), "missed")
+    settlement = contract_of(other).settlements.get()
     assert (settlement.payments_received, settlement.balance_due) == (D("720.00"), D("6420.00"))
     assert other not in open_invoices()
     settlements.approve(settlement=settlement, by=world.finance)

@@ -28,7 +28,7 @@ from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_reversals import line_of
 from tests.engagements.proofs.test_raw_sql import ROLE, make_the_role
 from tests.engagements.signing_in import as_just_signed_in
-from tests.engagements.world import World, person, today
+from tests.engagements.world import World, contract_of, person, today
 from tests.errors import declined
 from tests.refusing import refused, write
 
@@ -50,7 +50,7 @@ def keyed(world: World, amount: Decimal | None = None, by: User | None = None) -
 
 
 def missed(world: World, payment: Payment) -> Settlement:
-    contract = payment.invoice.contract_version
+    contract = contract_of(payment.invoice)
     world.conclude(world.request(contract), "missed")
     return Settlement.objects.get(contract_version=contract)
 

@@ -17,7 +17,7 @@ from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.conftest import database_url
-from tests.engagements.world import World
+from tests.engagements.world import World, contract_of
 from tests.refusing import refused
 
 # A settlement like another, with a refund of any size: what its own constraints see adds up.
@@ -108,7 +108,7 @@ def test_only_what_is_too_much_leaves_an_invoice(world: World) -> None:
 
 def test_what_is_settled_leaves_by_its_settlement(world: World) -> None:
     invoice = world.overpaid(Decimal(20))
-    world.conclude(world.request(invoice.contract_version), "missed")
+    world.conclude(world.request(contract_of(invoice)), "missed")
     with refused("payment.settled"):
         leaves(invoice, world.finance.pk, -20)
 

@@ -27,7 +27,7 @@ from engagements.people.models import Role, User
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.proofs.test_raw_sql import ROLE, make_the_role
-from tests.engagements.world import World, person, today, undone
+from tests.engagements.world import World, contract_of, person, today, undone
 
 IBAN = "DE02120300000000202051"
 Steps = dict[str, Callable[[User], Any]]
@@ -42,8 +42,8 @@ class Scene:
         self.first = self._invent(missed, Decimal(0), thief)
         self.second = self._invent(over, Decimal(720), thief)
         self.over = over
-        world.conclude(world.request(missed.contract_version), "missed")
-        self.settlement = Settlement.objects.get(contract_version=missed.contract_version)
+        world.conclude(world.request(contract_of(missed)), "missed")
+        self.settlement = Settlement.objects.get(contract_version=contract_of(missed))
 
     @staticmethod
     def _invent(invoice: Invoice, more: Decimal, by: User) -> Payment:

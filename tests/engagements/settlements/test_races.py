@@ -19,7 +19,7 @@ from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_bank_imports import statement
 from tests.engagements.racing import errors_in, together
-from tests.engagements.world import World, measured, today
+from tests.engagements.world import World, contract_of, measured, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -162,7 +162,7 @@ def test_what_is_too_much_leaves_once_whoever_takes_it_first(world: World) -> No
 def test_moves_that_cross_wait_for_each_other_and_both_arrive(world: World) -> None:
     one, two = world.overpaid(Decimal(20)), world.overpaid(Decimal(20))
     of_one, of_two = (
-        world.invoice(each.contract_version.milestones.get(position=2)) for each in (one, two)
+        world.invoice(contract_of(each).milestones.get(position=2)) for each in (one, two)
     )
     amount, by = Decimal(20), world.finance
     results = together(

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.core.files.uploadedfile import UploadedFile
 
 from engagements.common.amount_fields import AmountField
 from engagements.disputes.models import MeasurementDispute
 from engagements.runs.models import EngagementRun
-
-MOST_KEY_BYTES = 10_000
 
 
 class RaiseForm(forms.Form):
@@ -54,13 +51,10 @@ class RaiseForm(forms.Form):
 
 
 class RepeatForm(forms.Form):
-    """The signed record of the repeat with its public key and its cost."""
+    """The signed record of the repeat, and its cost."""
 
-    record = forms.FileField(label="Record of the repeat", help_text="again.json, signed.")
-    public_key = forms.FileField(
-        label="Public key",
-        required=False,
-        help_text="Of the machine that repeated the run, unless the key is registered here.",
+    record = forms.FileField(
+        label="Record of the repeat", help_text="Signed by a key that is registered here."
     )
 
     def __init__(self, *args: Any, run: EngagementRun, **kwargs: Any) -> None:
@@ -70,13 +64,6 @@ class RepeatForm(forms.Form):
         self.fields["cost"] = AmountField(
             currency=currency, label=f"Cost of the repeat in {currency}, net", required=False
         )
-
-    def clean_public_key(self) -> UploadedFile | None:
-        """Limit the size of the key."""
-        key: UploadedFile | None = self.cleaned_data["public_key"]
-        if key is not None and (key.size or 0) > MOST_KEY_BYTES:
-            raise forms.ValidationError("Choose a public key of at most 10 kB.")
-        return key
 
 
 class MessageForm(forms.Form):

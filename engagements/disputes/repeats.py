@@ -34,15 +34,15 @@ def upload(
     dispute: MeasurementDispute,
     content: bytes,
     by: User,
-    public_key: bytes = b"",
     cost: Decimal | None = None,
 ) -> MeasurementDispute:
     """Decide an open dispute by the record of its repeat.
 
-    The record has a signature by a registered key or by `public_key`, the run's benchmark and
-    candidate, and the sealed hardware. Overlapping intervals confirm the verdict; otherwise that
-    of the repeat replaces it. `cost` is the net cost of the repeat, in the contract's currency.
-    The customer's signatory uploads the customer's repeat; either party that of the expert.
+    The record has a signature by a registered key, the run's benchmark and candidate, and the
+    sealed hardware. A key that a party brings along proves nothing: it could sign any figures.
+    Overlapping intervals confirm the verdict; otherwise that of the repeat replaces it. `cost` is
+    the net cost of the repeat, in the contract's currency. The customer's signatory uploads the
+    customer's repeat; either party that of the expert.
     """
     row = locked(dispute)
     party = party_of(row.engagement, by)
@@ -54,7 +54,7 @@ def upload(
     disputed = record_of(row.run)
     assert disputed is not None  # a disputed run has a record
     try:
-        repetition = _verified(row, disputed, content, public_key, by)
+        repetition = _verified(row, disputed, content, by)
     except BenchmarkError as error:
         raise ApplicationError(error.message, code=error.code) from error
     contract = row.run.contract_version
@@ -88,13 +88,13 @@ def confirms(disputed: Record, repetition: Repetition) -> bool:
 
 
 def _verified(
-    dispute: MeasurementDispute, disputed: Record, content: bytes, public_key: bytes, by: User
+    dispute: MeasurementDispute, disputed: Record, content: bytes, by: User
 ) -> Repetition:
     """Store the record as a repetition of the run, or decline it."""
     recomputed = evidence.recompute(content)
     if recomputed.digest == disputed.digest:
         raise ApplicationError("This is the disputed record.", code="dispute.same_record")
-    _require_signature(content, public_key)
+    _require_signature(content)
     _require_hardware(recomputed.record)
     if recomputed.summary.verdict == "invalid":
         raise ApplicationError(
@@ -103,24 +103,20 @@ def _verified(
     return repetitions.add(content=content, by=str(by), run=dispute.run.run)
 
 
-def _require_signature(content: bytes, public_key: bytes) -> None:
+def _require_signature(content: bytes) -> None:
     signature = signatures.signature_of(content)
     if signature is None:
         raise ApplicationError("The record is not signed.", code="dispute.unsigned")
     key = SigningKey.objects.filter(key_id=signature["key_id"]).first()
-    if key is not None and key.revoked_at is not None:
-        raise ApplicationError("The record’s key is revoked.", code="dispute.revoked_key")
-    if key is not None:
-        evidence.check_signature(content, key)
-        return
-    try:
-        signatures.check(content, signatures.public_key(public_key))
-    except (signatures.SignatureError, ValueError) as error:
+    if key is None:
         raise ApplicationError(
-            "The signature does not verify. Upload the public key of the machine that repeated "
-            "the run.",
-            code="dispute.signature",
-        ) from error
+            f"The key {signature['key_id']} is not registered. Ask the consultancy to register the "
+            "public key of the machine that repeated the run, then upload the record again.",
+            code="dispute.unknown_key",
+        )
+    if key.revoked_at is not None:
+        raise ApplicationError("The record’s key is revoked.", code="dispute.revoked_key")
+    evidence.check_signature(content, key)
 
 
 def _require_hardware(record: Mapping[str, Any]) -> None:

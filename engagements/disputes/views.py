@@ -161,11 +161,9 @@ def _perform(
     elif act == "decide":
         services.decide(dispute=dispute, note=values["note"], by=by)
     else:
-        key = values["public_key"]
         repeats.upload(
             dispute=dispute,
             content=values["record"].read(limits().record_bytes + 1),
-            public_key=key.read() if key else b"",
             cost=values["cost"],
             by=by,
         )

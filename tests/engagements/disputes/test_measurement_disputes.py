@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks.records import records, signatures
+from benchmarks.services import keys
 from engagements.disputes import repeats, services
 from engagements.disputes.models import MeasurementDispute
 from engagements.engagement.models import Stage
@@ -48,7 +49,11 @@ def run_of(story: Story) -> EngagementRun:
 
 
 def raised(story: Story, **changed: Any) -> MeasurementDispute:
-    given = {"reason": "The machine was busy.", "repeater": "customer", "by": story.signatory}
+    given: dict[str, Any] = {
+        "reason": "The machine was busy.",
+        "repeater": "customer",
+        "by": story.signatory,
+    }
     return services.raise_dispute(run=run_of(story), **given | changed)
 
 
@@ -78,11 +83,10 @@ def test_another_verdict_replaces_it_and_meets_the_target(story: Story, tmp_path
     dispute = raised(story, repeater="expert", expert="Prof. Gauge", by=story.consultant)
     key = signatures.make_key(tmp_path / "expert")
     content = records.serialize(repeat(story, 2.6), key)
-    with declined("dispute.signature"):
+    with declined("dispute.unknown_key"):
         repeats.upload(dispute=dispute, content=content, by=story.consultant)
-    pem = key.public.pem().encode()
-    by = story.signatory
-    ended = repeats.upload(dispute=dispute, content=content, public_key=pem, by=by)
+    keys.add(public_key=key.public.pem(), name="Prof. Gauge", by="operator")
+    ended = repeats.upload(dispute=dispute, content=content, by=story.signatory)
     assert (ended.state, ended.new_verdict, ended.cost_bearer) == ("replaced", "met", "customer")
     story.engagement.refresh_from_db()
     assert story.engagement.stage == Stage.MET
@@ -172,7 +176,7 @@ def test_the_page_raises_discusses_and_decides(client: Client, story: Story) -> 
     url = reverse("portal-run-dispute", args=[story.reference, run.pk])
     as_just_signed_in(client, story.signatory)
     assert client.post(url, {"act": "raise", "repeater": "expert"}).status_code == 422
-    data = {"act": "raise", "reason": "Busy machine", "repeater": "customer"}
+    data: dict[str, Any] = {"act": "raise", "reason": "Busy machine", "repeater": "customer"}
     assert client.post(url, data).status_code == 302
     assert Mail.objects.filter(recipient=story.consultant.email, body__contains="Busy").exists()
     upload = SimpleUploadedFile("log.txt", b"load average: 12")
@@ -180,7 +184,7 @@ def test_the_page_raises_discusses_and_decides(client: Client, story: Story) -> 
     assert client.post(url, data).status_code == 302
     message = run.disputes.get().messages.get()
     file = reverse("run-dispute-file", args=[story.reference, run.pk, message.pk])
-    assert b"".join(client.get(file).streaming_content) == b"load average: 12"  # type: ignore[attr-defined]
+    assert client.get(file).getvalue() == b"load average: 12"
     again = SimpleUploadedFile("again.json", signed(repeat(story, 1.1, noise=0.03)))
     data = {"act": "repeat", "record": again, "cost": "900"}
     assert client.post(url, data).status_code == 302

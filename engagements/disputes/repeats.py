@@ -81,10 +81,14 @@ def upload(
 
 def confirms(disputed: Record, repetition: Repetition) -> bool:
     """Whether the intervals overlap; without an interval, whether the verdicts are the same."""
-    if None in (disputed.low, disputed.high, repetition.low, repetition.high):
+    if (
+        disputed.low is None
+        or disputed.high is None
+        or repetition.low is None
+        or repetition.high is None
+    ):
         return disputed.verdict == repetition.verdict
-    low, high = (float(each or 0) for each in (disputed.low, disputed.high))
-    return low <= float(repetition.high or 0) and float(repetition.low or 0) <= high
+    return disputed.low <= repetition.high and repetition.low <= disputed.high
 
 
 def _verified(

@@ -118,7 +118,7 @@ def pending_settlements(*, today: datetime.date) -> list[PendingSettlement]:
             | Q(pk__in=contracts_with_unsettled_payments().values("pk"))
         )
         .select_related("engagement__customer")
-        .prefetch_related("settlements__disputes")
+        .prefetch_related("settlements__disputes", "engagement__measurement_disputes")
         .order_by("engagement__reference")
     )
     return [

@@ -19,6 +19,9 @@ from consultancy.demo.audits import run_audit
 from consultancy.demo.scenarios import Scenario
 from consultancy.demo.users import DemoUsers, create_customer
 from consultancy.demo.waiting import Deadline, Report
+from engagements.audit.contract_basis import fitting_libraries
+from engagements.audit.models import Audit
+from engagements.audit.rules.off_the_shelf import named
 from engagements.billing import invoices, payments
 from engagements.billing.balances import open_invoices
 from engagements.common.money import format_money
@@ -158,6 +161,9 @@ def _sign(
     users: DemoUsers,
     signatory: User,
 ) -> ContractVersion:
+    excluded = ", ".join(
+        named(each) for each in fitting_libraries(Audit.objects.get(engagement=engagement))
+    )
     contract = contracts.draft(
         engagement=engagement,
         benchmark=benchmark,
@@ -172,6 +178,8 @@ def _sign(
         acceptance_runs=scenario.acceptance_runs,
         # A busy machine delays the demonstration no further.
         noise_repeats=0,
+        excluded_library=excluded,
+        exclusion_reason=scenario.exclusion_reason if excluded else "",
         milestones=[
             MilestoneDraft(title=title, amount=amount, condition=condition)
             for title, amount, condition in scenario.milestones
@@ -186,6 +194,7 @@ def _sign(
             party=party,
             typed_name=person.name,
             digest=contract.digest,
+            accepts_exclusion=bool(excluded) and party == Party.CUSTOMER,
             by=person,
             address="127.0.0.1",
         )

@@ -103,7 +103,7 @@ class UserAdmin(NeverDeleted, BaseUserAdmin):
     )
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
-        """Nobody changes their own permissions."""
+        """Lock an admin's own role and permissions."""
         always = ("last_login", "date_joined")
         if obj is not None and obj.pk == request.user.pk:
             return (*always, "role", "is_active", "is_staff")

@@ -120,7 +120,7 @@ class OperatorSummary:
 
     @property
     def surveyed(self) -> Survey | None:
-        """The first valid survey of ours, only for an operator without a record. No verdict."""
+        """The first validly signed survey, if the operator has no record. It has no verdict."""
         valid = (survey for survey in self.surveys if survey.signature.valid and survey.ours)
         return None if self.measured else next(valid, None)
 

@@ -19,7 +19,7 @@ def differences(before: Terms, after: Terms) -> list[Difference]:
     old, new = dict(_labelled(before)), dict(_labelled(after))
     for label, clause in _clauses(after).items():
         earlier = _clauses(before).get(label)
-        # A clause that only repeats a changed term is no difference of its own.
+        # The changed term is already listed; a clause that only quotes it is skipped.
         if earlier is None or earlier["digest"] != clause["digest"]:
             old[label], new[label] = _wording(earlier), _wording(clause)
     for label in _clauses(before).keys() - _clauses(after).keys():

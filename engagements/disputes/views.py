@@ -58,7 +58,9 @@ def attachment(request: HttpRequest, reference: str, pk: int, message: int) -> H
     try:
         opened = storage.open(row.file.name or "", "rb")
     except OSError as error:
-        raise Http404("The file is no longer in storage.") from error
+        raise Http404(
+            "This file is missing from storage. Ask the consultancy to restore it."
+        ) from error
     response = FileResponse(
         opened, as_attachment=True, filename=row.name, content_type="application/octet-stream"
     )

@@ -143,7 +143,9 @@ def file(request: HttpRequest, reference: str, pk: int) -> HttpResponseBase:
     try:
         opened = evidence.open_file(row)
     except OSError as error:
-        raise Http404("The file is no longer in storage.") from error
+        raise Http404(
+            "This file is missing from storage. Ask the consultancy to restore it."
+        ) from error
     response = FileResponse(
         opened, as_attachment=True, filename=row.name, content_type="application/octet-stream"
     )

@@ -157,7 +157,7 @@ def confirm_executed(
             f"{transfer.end_to_end_id} was marked as failed, but the bank executed it.",
             code="refund.executed_after_failure",
         )
-    # The line shows that the bank paid: the payer is whoever started the transfer.
+    # The bank line is the proof of payment, so the payer is the user who started the transfer.
     return _mark_paid(row, reference, by=by, paid_by=transfer.started_by, valued_on=valued_on)
 
 

@@ -85,7 +85,7 @@ def preview(*, contract: ContractVersion, audit_cost: Decimal | None = None) -> 
     before = quantize(refunded(contract), currency)
     credits = credit_plans.plan(contract=contract, audit_cost=kept)
     if credits.unbilled and not _can_bill_audit(contract):
-        # Nobody could bill the rest, so it is not kept.
+        # Without an audit milestone the remainder cannot be invoiced, so it is waived.
         kept -= credits.unbilled
         credits = credit_plans.plan(contract=contract, audit_cost=kept)
     tax = quantize(credits.audit_tax, currency)

@@ -103,8 +103,8 @@ class ResolveForm(forms.Form):
     )
 
 
-class TransferPaidForm(forms.Form):
-    """The bank's confirmation of a refund."""
+class ReferenceForm(forms.Form):
+    """The reference of a transfer or of a filed settlement."""
 
     reference = forms.CharField(
         label="Transfer reference",
@@ -113,6 +113,11 @@ class TransferPaidForm(forms.Form):
         error_messages={"required": "Enter the transfer reference."},
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
+
+
+class TransferPaidForm(ReferenceForm):
+    """The bank's confirmation of a refund."""
+
     valued_on = forms.DateField(
         label="Value date",
         required=False,
@@ -121,10 +126,8 @@ class TransferPaidForm(forms.Form):
     )
 
 
-class SettlementFiledForm(TransferPaidForm):
+class SettlementFiledForm(ReferenceForm):
     """The filing reference of a settlement without a refund."""
-
-    valued_on = None  # type: ignore[assignment]  # no money moves
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -27,7 +27,6 @@ def _ran(*command: object, cwd: Path) -> str:
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not Path(UV).exists(), reason="uv is not installed")
 def test_the_wheel_verifies_records_in_a_new_environment_without_django(tmp_path: Path) -> None:
     # Of a copy, because setuptools builds beside the sources.
     source = tmp_path / "source"

@@ -1,4 +1,4 @@
-"""Nobody moves money alone: services decline it and the database refuses it."""
+"""Money moves by two people: services decline one, and the database refuses it."""
 
 from __future__ import annotations
 

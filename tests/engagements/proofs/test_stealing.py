@@ -1,4 +1,4 @@
-"""Nobody moves money out alone, nor with somebody who may not: every order of steps is tried.
+"""No one person, and no pair without the rights, moves money out, in any order of steps.
 
 Steps that are declined change nothing, so a search over the steps that succeed covers every order.
 """

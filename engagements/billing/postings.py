@@ -119,7 +119,10 @@ LOSS_ACCOUNTS = {
 
 
 def written_off(row: WriteOff) -> Entry | None:
-    """Post a write-off to the account of its kind; bad debt reduces the output tax too."""
+    """Post a write-off, dated on the day it was decided, to the account of its kind.
+
+    Bad debt reduces the output tax too.
+    """
     invoice = row.invoice
     position = positions_of(invoice.engagement, invoice.currency)
     if row.kind == WriteOff.Kind.BAD_DEBT:
@@ -129,7 +132,8 @@ def written_off(row: WriteOff) -> Entry | None:
         account = LOSS_ACCOUNTS[WriteOff.Kind(row.kind)]
         effect = effects.moved(row.amount, source=chart.RECEIVABLES, to=account)
     key = f"{Entry.Kind.WRITTEN_OFF}:write_off:{row.pk}"
-    return post_effect(invoice.engagement, position, effect, key=key, dated_on=timezone.localdate())
+    day = timezone.localdate(row.decided_at)
+    return post_effect(invoice.engagement, position, effect, key=key, dated_on=day)
 
 
 def write_off_reversed(row: WriteOff) -> Entry | None:

@@ -7,20 +7,21 @@ from typing import ClassVar
 import pgtrigger
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
-from benchmarks.triggers import FSM, Protect, ReadOnly
+from benchmarks.triggers import FSM, Protect
 from engagements.billing.payment_models import BankLine, Payment
-from engagements.people.models import User
-from engagements.people.triggers import second_person
+from engagements.people.proposals import Decision, decision_constraints, decision_triggers
 
 
-class PaymentReversal(models.Model):
+class PaymentReversal(Decision):
     """The reversal of a received payment, which itself stays recorded.
 
     Once approved, a payment of the opposite amount refers to it. The bank line of a payment for
     the wrong invoice is open again; a chargeback names the outgoing `bank_line` that shows it.
     """
+
+    KIND = "reversal"
+    NOUN = "reversal"
 
     class Cause(models.TextChoices):
         MISTYPED = "mistyped", "Keyed by mistake"
@@ -40,12 +41,6 @@ class PaymentReversal(models.Model):
         BankLine, on_delete=models.PROTECT, null=True, blank=True, related_name="reversal"
     )
     state = models.CharField(max_length=8, choices=State, default=State.PROPOSED)
-    proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    proposed_at = models.DateTimeField(default=timezone.now, editable=False)
-    approved_by = models.ForeignKey(
-        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
-    )
-    ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering: ClassVar = ["-pk"]
@@ -61,43 +56,17 @@ class PaymentReversal(models.Model):
                 name="payment_reversal_says_why",
                 violation_error_message="A reversal needs a reason.",
             ),
-            models.CheckConstraint(
-                condition=Q(state="posted", approved_by__isnull=False, ended_at__isnull=False)
-                | Q(state="proposed", approved_by__isnull=True, ended_at__isnull=True)
-                | Q(state="voided", approved_by__isnull=True, ended_at__isnull=False),
-                name="payment_reversal_is_approved",
-                violation_error_message="A second person approves a reversal.",
-            ),
+            *decision_constraints(),
         ]
         triggers: ClassVar = [
-            Protect(name="deletion", operation=pgtrigger.Delete),
-            Protect(
-                name="start",
-                operation=pgtrigger.Insert,
-                condition=~pgtrigger.Q(new__state="proposed"),
-            ),
+            *decision_triggers("paymentreversal", "reversal", changing=("bank_line",)),
             FSM("state", {"proposed": {"posted", "voided"}}),
-            ReadOnly(name="terms", exclude=["state", "approved_by", "ended_at", "bank_line"]),
             Protect(
                 name="ended",
                 operation=pgtrigger.Update,
                 condition=~pgtrigger.Q(old__state="proposed"),
             ),
-            second_person(
-                name="approved_by_another",
-                code="paymentreversal.approved_by_another",
-                by="NEW.approved_by_id",
-                others=("NEW.proposed_by_id",),
-                subject="'reversal:' || NEW.id",
-                operation=pgtrigger.Update,
-                condition=pgtrigger.Q(new__approved_by__isnull=False),
-            ),
         ]
 
     def __str__(self) -> str:
         return f"reversal of {self.payment}"
-
-    @property
-    def subject(self) -> str:
-        """Its name in approvals of a sole owner."""
-        return f"reversal:{self.pk}"

@@ -117,22 +117,13 @@ def approve(*, reversal: PaymentReversal, by: User) -> PaymentReversal:
     """Reverse the payment. The proposer may not approve. Idempotent."""
     row, rows = _locked(reversal)
     require_finance(by)
-    if row.state == State.POSTED:
+    if not second_person.may_decide(row, to=State.POSTED, by=by):
         return row
-    validation.state(State(row.state), State.PROPOSED, noun="The reversal", to="to be approved")
-    second_person.require(
-        by=by,
-        others=[row.proposed_by_id],
-        subject=row.subject,
-        code="reversal.same_person",
-        message="You proposed this reversal: another person of finance approves it.",
-    )
     if row.payment not in rows:
         raise ApplicationError(
             "Only a received payment is reversed, and once.", code="reversal.not_received"
         )
-    row.state, row.approved_by, row.ended_at = State.POSTED, by, timezone.now()
-    validation.save_validated(row)
+    second_person.decide(row, to=State.POSTED, by=by)
     for payment in rows:
         _reverse(payment, row, by)
     _update_lines(row, by)
@@ -165,12 +156,10 @@ def void(*, reversal: PaymentReversal, by: User) -> PaymentReversal:
     """Void a proposed reversal: the payment stays. Idempotent."""
     row, _ = _locked(reversal)
     require_finance(by)
-    if row.state == State.VOIDED:
-        return row
-    validation.state(State(row.state), State.PROPOSED, noun="The reversal", to="to be voided")
-    row.state, row.ended_at, row.bank_line = State.VOIDED, timezone.now(), None
-    validation.save_validated(row)
-    _record(row, [row.payment], by)
+    if second_person.may_decide(row, to=State.VOIDED, by=by):
+        row.bank_line = None
+        second_person.decide(row, to=State.VOIDED, by=by)
+        _record(row, [row.payment], by)
     return row
 
 

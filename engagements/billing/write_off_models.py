@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import pgtrigger
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 from django.db.models.functions import Abs
-from django.utils import timezone
 
-from benchmarks.triggers import FSM, Protect, ReadOnly
+from benchmarks.triggers import FSM
 from engagements.billing.models import Invoice
-from engagements.billing.write_off_triggers import CHECK_WRITE_OFF
+from engagements.billing.write_off_triggers import CHECK_WRITE_OFF, LIMIT_ONE_PERSON
 from engagements.common.money import format_money
 from engagements.people.models import User
+from engagements.people.proposals import Decision, decision_constraints, decision_triggers
 
 
-class WriteOff(models.Model):
+class WriteOff(Decision):
     """A part of an invoice written off: gross, in its currency.
 
-    Up to `limit` one person posts it; above, another approves it. A settlement reverses it, since
-    it counts all payments. Only an exchange difference may be negative: a gain.
+    Up to `limit`, together with the invoice's other write-offs that nobody approved, one person
+    posts it; above, another approves it. A settlement reverses it, since it counts all
+    payments. Only an exchange difference may be negative: a gain.
     """
+
+    KIND = "write_off"
+    NOUN = "write-off"
 
     class Kind(models.TextChoices):
         BANK_CHARGES = "bank_charges", "Bank charges"
@@ -40,13 +43,10 @@ class WriteOff(models.Model):
     kind = models.CharField(max_length=12, choices=Kind)
     amount = models.DecimalField(max_digits=14, decimal_places=3)
     limit = models.DecimalField(
-        max_digits=14, decimal_places=3, help_text="The largest amount for one person, that day."
+        max_digits=14, decimal_places=3, help_text="The most for one person, that day."
     )
     reason = models.TextField()
     state = models.CharField(max_length=8, choices=State, default=State.PROPOSED)
-    proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    proposed_at = models.DateTimeField(default=timezone.now, editable=False)
-    approved_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     ended_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     end_reason = models.TextField(blank=True, help_text="Why it was voided or reversed.")
 
@@ -58,18 +58,7 @@ class WriteOff(models.Model):
                 name="write_off_amount_is_positive",
                 violation_error_message="Only an exchange difference may be negative: a gain.",
             ),
-            models.CheckConstraint(
-                condition=Q(approved_by__isnull=True) | ~Q(approved_by=F("proposed_by")),
-                name="write_off_is_approved_by_another",
-                violation_error_message="The proposer may not approve a write-off.",
-            ),
-            models.CheckConstraint(
-                condition=Q(state__in=["proposed", "voided"])
-                | Q(approved_by__isnull=False)
-                | Q(limit__gte=Abs("amount")),
-                name="write_off_above_its_limit_is_approved",
-                violation_error_message="Another person approves a write-off above the limit.",
-            ),
+            *decision_constraints(unapproved=Q(limit__gte=Abs("amount"))),
             models.CheckConstraint(
                 condition=~Q(reason="")
                 & (Q(state__in=["proposed", "posted"], end_reason="") | ~Q(end_reason="")),
@@ -78,20 +67,10 @@ class WriteOff(models.Model):
             ),
         ]
         triggers: ClassVar = [
-            Protect(name="deletion", operation=pgtrigger.Delete),
-            Protect(
-                name="start",
-                operation=pgtrigger.Insert,
-                condition=~pgtrigger.Q(new__state="proposed"),
-            ),
+            *decision_triggers("writeoff", "write_off", changing=("ended_by", "end_reason")),
             FSM("state", {"proposed": {"posted", "voided"}, "posted": {"reversed"}}),
-            ReadOnly(name="terms", exclude=["state", "approved_by", "ended_by", "end_reason"]),
-            ReadOnly(
-                name="approval",
-                fields=["approved_by"],
-                condition=~pgtrigger.Q(old__state="proposed"),
-            ),
             CHECK_WRITE_OFF,
+            LIMIT_ONE_PERSON,
         ]
 
     def __str__(self) -> str:

@@ -1,4 +1,8 @@
-"""Write-offs: propose, approve, void, and reverse before a settlement."""
+"""Write-offs: propose, approve, void, and reverse before a settlement.
+
+A write-off is dated on the day it was decided: approved, or posted by one person up to the limit.
+No bank moves money then, so there is no value date. Its reversal is dated on the settlement's day.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from engagements.access import require_finance
 from engagements.billing import postings
@@ -18,6 +23,7 @@ from engagements.common.money import format_money
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement
 from engagements.event_log import events
+from engagements.people import second_person
 from engagements.people.models import User
 
 State, Kind = WriteOff.State, WriteOff.Kind
@@ -27,7 +33,8 @@ State, Kind = WriteOff.State, WriteOff.Kind
 def propose(*, invoice: Invoice, kind: str, amount: Decimal, reason: str, by: User) -> WriteOff:
     """Write off a part of an open invoice (gross), or propose it above the limit.
 
-    Idempotent for the same proposal. A negative amount is an exchange gain on an overpaid one.
+    The limit is one person's for all write-offs of the invoice together. A negative amount is an
+    exchange gain on an overpaid invoice. Idempotent for the same proposal.
     """
     engagement = stages.locked(invoice.engagement_id)
     require_finance(by)
@@ -46,7 +53,7 @@ def propose(*, invoice: Invoice, kind: str, amount: Decimal, reason: str, by: Us
         return known
     _require_open(row)
     validation.save_validated(row)
-    if abs(row.amount) <= row.limit:
+    if abs(row.amount) + written_off_alone(row.invoice) <= row.limit:
         return _post(row, engagement, by)
     _record(row, engagement, by)
     return row
@@ -57,17 +64,10 @@ def approve(*, write_off: WriteOff, by: User) -> WriteOff:
     """Post a proposed write-off. The proposer may not approve it. Idempotent."""
     row, engagement = _locked(write_off)
     require_finance(by)
-    if row.state == State.POSTED:
+    if not second_person.may_decide(row, to=State.POSTED, by=by):
         return row
-    validation.state(State(row.state), State.PROPOSED, noun="The write-off", to="to be approved")
-    if row.proposed_by_id == by.pk:
-        raise ApplicationError(
-            "You proposed this write-off: another person of finance approves it.",
-            code="write_off.same_person",
-        )
     _require_open(row)
-    row.approved_by = by
-    return _post(row, engagement, by)
+    return _post(row, engagement, by, is_approved=True)
 
 
 @transaction.atomic
@@ -75,10 +75,15 @@ def void(*, write_off: WriteOff, reason: str, by: User) -> WriteOff:
     """Void a proposed write-off. Idempotent."""
     row, engagement = _locked(write_off)
     require_finance(by)
-    if row.state == State.VOIDED:
+    if not second_person.may_decide(row, to=State.VOIDED, by=by):
         return row
-    validation.state(State(row.state), State.PROPOSED, noun="The write-off", to="to be voided")
     return _end(row, engagement, State.VOIDED, validation.text(reason, noun="The reason"), by)
+
+
+def written_off_alone(invoice: Invoice) -> Decimal:
+    """What was written off of the invoice without a second person."""
+    rows = invoice.write_offs.filter(state=State.POSTED, approved_by__isnull=True)
+    return sum((abs(row.amount) for row in rows), Decimal(0))
 
 
 def reverse_all(*, engagement: Engagement, reason: str) -> None:
@@ -111,9 +116,12 @@ def _require_open(row: WriteOff) -> None:
         )
 
 
-def _post(row: WriteOff, engagement: Engagement, by: User) -> WriteOff:
+def _post(
+    row: WriteOff, engagement: Engagement, by: User, *, is_approved: bool = False
+) -> WriteOff:
     row.invoice.engagement = engagement
-    row.state = State.POSTED
+    row.state, row.decided_at = State.POSTED, timezone.now()
+    row.approved_by = by if is_approved else None
     validation.save_validated(row)
     postings.written_off(row)
     _record(row, engagement, by)
@@ -124,6 +132,7 @@ def _end(
     row: WriteOff, engagement: Engagement, state: WriteOff.State, reason: str, by: User | None
 ) -> WriteOff:
     row.state, row.ended_by, row.end_reason = state, by, reason
+    row.decided_at = row.decided_at or timezone.now()
     validation.save_validated(row)
     _record(row, engagement, by)
     return row

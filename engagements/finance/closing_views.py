@@ -20,7 +20,7 @@ from engagements.ledger import periods
 from engagements.ledger import queries as ledger
 from engagements.ledger.forms import CloseForm
 from engagements.ledger.period_models import Period, PeriodReopening
-from engagements.people import reauthentication, second_person
+from engagements.people import reauthentication
 
 
 @access.finance_page
@@ -54,10 +54,8 @@ def close(request: HttpRequest) -> HttpResponse:
         "needs_note": any(not check.is_done for check in checks),
         "waiting": waiting,
         "reopening": reopening,
-        "approves_closing": waiting is not None and _approves(request, waiting),
-        "approves_reopening": reopening is not None and _approves(request, reopening),
         "periods": Period.objects.exclude(state=Period.State.PROPOSED)
-        .select_related("proposed_by", "closed_by")
+        .select_related("proposed_by", "approved_by")
         .prefetch_related("reopenings__proposed_by", "reopenings__approved_by"),
         "last_closed": periods.last_closed(),
         "can_edit": access.is_finance(request.user),
@@ -134,12 +132,6 @@ def _step(request: HttpRequest, act: Callable[[], object], done: str) -> HttpRes
     else:
         messages.success(request, done)
     return redirect("ledger-close")
-
-
-def _approves(request: HttpRequest, row: Period | PeriodReopening) -> bool:
-    return access.is_finance(request.user) and not second_person.is_missing(
-        by=actor(request), others=[row.proposed_by_id], subject=row.subject
-    )
 
 
 def _next_to_close() -> dict[str, str] | None:

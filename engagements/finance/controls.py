@@ -17,6 +17,8 @@ from engagements.ledger import effects
 from engagements.people.models import Role, User
 
 TWO = "tests/engagements/payouts/test_two_people.py"
+SOLE = "tests/engagements/payouts/test_sole_owner.py"
+WRITE_OFFS = "tests/engagements/billing/test_write_offs.py"
 REVERSALS = "tests/engagements/billing/test_reversals.py"
 REVENUE = "tests/engagements/ledger/test_revenue.py"
 CLOSING = "tests/engagements/ledger/test_closing_months.py"
@@ -55,6 +57,10 @@ PRINCIPLES = (
         "A credit note after the target was met reduces the revenue of what it credits: of the "
         "audit, or of the fee.",
         f"{REVENUE}::test_an_audit_credited_after_met_reduces_audit_revenue",
+    ),
+    Principle(
+        "A write-off is dated on the day it is decided: approved, or posted up to the limit.",
+        f"{WRITE_OFFS}::test_a_write_off_is_dated_on_the_day_it_is_approved",
     ),
     Principle(
         "Money that the bank moved is dated on the bank's value date. If that month is closed, "
@@ -128,13 +134,19 @@ CONTROLS = (
     Control(
         "Whoever proposes a write-off above the limit does not approve it.",
         "write_off.same_person",
-        "write_off_is_approved_by_another",
-        "tests/engagements/billing/test_write_offs.py",
+        "writeoff.approved_by_another",
+        f"{WRITE_OFFS}::test_above_the_limit_a_second_person_approves",
+    ),
+    Control(
+        "One person writes off no more of an invoice than the limit, in however many parts.",
+        "write_off.same_person",
+        "writeoff.limit",
+        f"{WRITE_OFFS}::test_the_limit_counts_all_that_one_person_wrote_off_of_an_invoice",
     ),
     Control(
         "Whoever proposes to close a month, with its checklist, does not close it.",
         "period.same_person",
-        "period.closed_by_another",
+        "period.approved_by_another",
         f"{CLOSING}::test_a_month_is_closed_by_two_people_with_its_checklist",
     ),
     Control(
@@ -147,7 +159,7 @@ CONTROLS = (
         "An admin proposes somebody for finance, and two people of finance confirm: no pair "
         "appoints a third person to move money with.",
         "finance_grant.same_person",
-        "finance_grant_is_given_by_two_of_finance",
+        "financegrant.granted_by_another",
         f"{STEALING}::test_no_money_leaves_by_one_person_or_by_a_pair_outside_finance",
     ),
     Control(
@@ -160,7 +172,7 @@ CONTROLS = (
         "Nobody approves alone, unless the operator names a sole owner.",
         "second_person.required",
         "soleapproval.sole_owner",
-        f"{TWO}::test_nobody_approves_alone_unless_the_operator_allows_a_sole_owner",
+        f"{SOLE}::test_nobody_approves_alone_unless_the_operator_allows_a_sole_owner",
     ),
     Control(
         "No engagement closes with an open ledger balance.",

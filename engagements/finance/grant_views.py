@@ -31,7 +31,10 @@ def finance_people(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, _outcome(grant))
         return redirect("finance-people")
-    context = {"grants": grants.open_grants(), "acts": access.is_finance(request.user)}
+    waiting = [
+        (grant, grants.needs_another(grant, by=actor(request))) for grant in grants.open_grants()
+    ]
+    context = {"grants": waiting, "acts": access.is_finance(request.user)}
     return render(request, "finance/people.html", context)
 
 

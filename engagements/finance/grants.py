@@ -9,6 +9,7 @@ from django.utils import timezone
 from engagements import access
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
+from engagements.people import second_person
 from engagements.people.approval_models import FinanceGrant
 from engagements.people.models import Role, User
 
@@ -49,7 +50,7 @@ def confirm(*, grant: FinanceGrant, by: User) -> FinanceGrant:
         raise ApplicationError(
             "Two other people of finance confirm this role.", code="finance_grant.same_person"
         )
-    if row.granted_by_id is not None or row.confirmed_by_id == by.pk:
+    if row.granted_by_id is not None or needs_another(row, by=by):
         return row
     if not access.is_admin(row.proposed_by):
         raise ApplicationError(
@@ -68,6 +69,11 @@ def confirm(*, grant: FinanceGrant, by: User) -> FinanceGrant:
         row.granted_by, row.granted_at = by, timezone.now()
     validation.save_validated(row)
     return row
+
+
+def needs_another(grant: FinanceGrant, *, by: User) -> bool:
+    """Whether `by` confirmed the grant and another person of finance confirms it next."""
+    return second_person.is_missing(by=by, others=[grant.confirmed_by_id], subject=grant.subject)
 
 
 def suspend(user: User) -> bool:

@@ -115,7 +115,7 @@ def measure_all() -> list[Measured]:
         first = User.objects.earliest("pk")
         second = User.objects.create(email="closing@example.com", name="Closing")
         row = Period.objects.create(month=closed.replace(day=1), proposed_by=first)
-        row.state, row.closed_by, row.closed_at = Period.State.CLOSED, second, timezone.now()
+        row.state, row.approved_by, row.decided_at = Period.State.CLOSED, second, timezone.now()
         row.save()
         measured.append(_measured("trial balance, past months closed", ledger.trial_balance))
         transaction.set_rollback(True)

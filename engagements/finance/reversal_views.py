@@ -24,7 +24,7 @@ from engagements.common.pages import UNPROCESSABLE
 from engagements.ledger import effects
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
-from engagements.people import reauthentication, second_person
+from engagements.people import reauthentication
 from engagements.settlements.calculation import PlannedEntry
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import settlement_of
@@ -111,9 +111,6 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "engagement": row.payment.invoice.engagement,
         "consequences": consequences(rows, row.cause),
         "entries": planned_entries(rows),
-        "needs_another": second_person.is_missing(
-            by=actor(request), others=[row.proposed_by_id], subject=row.subject
-        ),
         "can_edit": access.is_finance(request.user),
     }
     return render(request, "billing/reversal_show.html", context)

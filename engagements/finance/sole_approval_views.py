@@ -3,19 +3,56 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from engagements import access
 from engagements.access import actor
+from engagements.billing.reversal_models import PaymentReversal
+from engagements.billing.write_off_models import WriteOff
 from engagements.common.errors import ApplicationError
+from engagements.ledger.period_models import Period, PeriodReopening
+from engagements.payouts.models import OverpaymentRefund
 from engagements.people import reauthentication, second_person
+from engagements.people.approval_models import FinanceGrant
 
-SUBJECT = re.compile(r"(settlement|overpayment|payment|reversal|period|reopening):([0-9]{1,18})")
+SUBJECT = re.compile(r"([a-z_]{1,20}):([0-9]{1,18})")
+
+
+def _invoice_of(request: HttpRequest, pk: int) -> str:
+    row = get_object_or_404(WriteOff, pk=pk)
+    return reverse("invoice", args=[access.invoice_for(request.user, row.invoice_id).pk])
+
+
+def _overpayment(request: HttpRequest, pk: int) -> str:
+    refund = access.overpayment_refund_for(request.user, pk)
+    return reverse("overpayment", args=[refund.invoice_id])
+
+
+def _payment(request: HttpRequest, pk: int) -> str:
+    return reverse("payment-record", args=[access.payment_for(request.user, pk).invoice_id])
+
+
+def _settlement(request: HttpRequest, pk: int) -> str:
+    return reverse("settlement", args=[access.settlement_for(request.user, pk).pk])
+
+
+# The page of each subject, by its kind: every step that needs two people has one.
+PAGES: dict[str, Callable[[HttpRequest, int], str]] = {
+    "settlement": _settlement,
+    "payment": _payment,
+    OverpaymentRefund.KIND: _overpayment,
+    WriteOff.KIND: _invoice_of,
+    PaymentReversal.KIND: lambda request, pk: reverse("reversal", args=[pk]),
+    Period.KIND: lambda request, pk: reverse("ledger-close"),
+    PeriodReopening.KIND: lambda request, pk: reverse("ledger-close"),
+    FinanceGrant.KIND: lambda request, pk: reverse("finance-people"),
+}
 
 
 @access.finance_page
@@ -33,16 +70,6 @@ def approve_alone(request: HttpRequest, subject: str) -> HttpResponse:
 
 def _page_of(request: HttpRequest, subject: str) -> str:
     match = SUBJECT.fullmatch(subject)
-    if match is None:
+    if match is None or match[1] not in PAGES:
         raise Http404("No such subject.")
-    kind, pk = match[1], int(match[2])
-    if kind == "settlement":
-        return reverse("settlement", args=[access.settlement_for(request.user, pk).pk])
-    if kind == "overpayment":
-        refund = access.overpayment_refund_for(request.user, pk)
-        return reverse("overpayment", args=[refund.invoice_id])
-    if kind in ("period", "reopening"):
-        return reverse("ledger-close")
-    if kind == "reversal":
-        return reverse("reversal", args=[pk])
-    return reverse("payment-record", args=[access.payment_for(request.user, pk).invoice_id])
+    return PAGES[match[1]](request, int(match[2]))

@@ -16,6 +16,7 @@ from engagements.billing.write_off_forms import WriteOffForm
 from engagements.billing.write_off_models import WriteOff
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
+from engagements.people import reauthentication
 
 
 @access.finance_page
@@ -49,8 +50,9 @@ def propose(request: HttpRequest, pk: int) -> HttpResponse:
 
 @access.finance_page
 @require_POST
+@reauthentication.with_reauthentication
 def approve(request: HttpRequest, pk: int) -> HttpResponse:
-    """Approve a proposed write-off."""
+    """Approve a proposed write-off, as a second person."""
     row = _write_off(pk)
     try:
         write_offs.approve(write_off=row, by=actor(request))

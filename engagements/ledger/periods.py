@@ -18,7 +18,7 @@ from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.people import second_person
 from engagements.people.models import User
 
-State = Period.State
+State, Reopening = Period.State, PeriodReopening.State
 # The label of a check, and its number of open items.
 Checklist = Sequence[tuple[str, int]]
 
@@ -82,24 +82,15 @@ def approve(*, period: Period, checklist: Checklist, by: User) -> Period:
     require_finance(by)
     _lock()
     row = Period.objects.get(pk=period.pk)
-    if row.state == State.CLOSED:
+    if not second_person.may_decide(row, to=State.CLOSED, by=by):
         return row
-    validation.state(State(row.state), State.PROPOSED, noun="The closing", to="to be approved")
-    second_person.require(
-        by=by,
-        others=[row.proposed_by_id],
-        subject=row.subject,
-        code="period.same_person",
-        message="You proposed this closing: another person of finance approves it.",
-    )
     known = dict(row.checklist)
     if any(count > known.get(label, 0) for label, count in checklist):
         raise ApplicationError(
             "The checklist has further open items: void this closing and propose it again.",
             code="period.checklist_changed",
         )
-    row.state, row.closed_by, row.closed_at = State.CLOSED, by, timezone.now()
-    validation.save_validated(row)
+    second_person.decide(row, to=State.CLOSED, by=by)
     return row
 
 
@@ -109,11 +100,8 @@ def void(*, period: Period, by: User) -> Period:
     require_finance(by)
     _lock()
     row = Period.objects.get(pk=period.pk)
-    if row.state == State.VOIDED:
-        return row
-    validation.state(State(row.state), State.PROPOSED, noun="The closing", to="to be voided")
-    row.state = State.VOIDED
-    validation.save_validated(row)
+    if second_person.may_decide(row, to=State.VOIDED, by=by):
+        second_person.decide(row, to=State.VOIDED, by=by)
     return row
 
 
@@ -124,7 +112,7 @@ def propose_reopening(*, period: Period, reason: str, by: User) -> PeriodReopeni
     why = validation.text(reason, noun="The reason")
     _lock()
     row = Period.objects.get(pk=period.pk)
-    waiting = row.reopenings.filter(state=PeriodReopening.State.PROPOSED).first()
+    waiting = row.reopenings.filter(state=Reopening.PROPOSED).first()
     if waiting is not None:
         return waiting
     _require_latest(row)
@@ -139,19 +127,10 @@ def approve_reopening(*, reopening: PeriodReopening, by: User) -> PeriodReopenin
     require_finance(by)
     _lock()
     row = PeriodReopening.objects.select_related("period").get(pk=reopening.pk)
-    if row.state == PeriodReopening.State.POSTED:
+    if not second_person.may_decide(row, to=Reopening.POSTED, by=by):
         return row
-    _require_proposed(row, to="to be approved")
-    second_person.require(
-        by=by,
-        others=[row.proposed_by_id],
-        subject=row.subject,
-        code="period_reopening.same_person",
-        message="You proposed this reopening: another person of finance approves it.",
-    )
     _require_latest(row.period)
-    row.state, row.approved_by, row.ended_at = PeriodReopening.State.POSTED, by, timezone.now()
-    validation.save_validated(row)
+    second_person.decide(row, to=Reopening.POSTED, by=by)
     row.period.state = State.REOPENED
     validation.save_validated(row.period)
     return row
@@ -163,11 +142,8 @@ def void_reopening(*, reopening: PeriodReopening, by: User) -> PeriodReopening:
     require_finance(by)
     _lock()
     row = PeriodReopening.objects.get(pk=reopening.pk)
-    if row.state == PeriodReopening.State.VOIDED:
-        return row
-    _require_proposed(row, to="to be voided")
-    row.state, row.ended_at = PeriodReopening.State.VOIDED, timezone.now()
-    validation.save_validated(row)
+    if second_person.may_decide(row, to=Reopening.VOIDED, by=by):
+        second_person.decide(row, to=Reopening.VOIDED, by=by)
     return row
 
 
@@ -181,11 +157,6 @@ def _lock() -> None:
     """Wait until every posting has ended, as the triggers do: one closing at a time."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(202603, 1)")
-
-
-def _require_proposed(reopening: PeriodReopening, *, to: str) -> None:
-    states = PeriodReopening.State
-    validation.state(states(reopening.state), states.PROPOSED, noun="The reopening", to=to)
 
 
 def _require_latest(period: Period) -> None:

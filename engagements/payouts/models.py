@@ -26,6 +26,7 @@ from engagements.payouts.triggers import (
 )
 from engagements.people.bank_accounts import BankAccount
 from engagements.people.models import User
+from engagements.people.proposals import Proposal
 from engagements.settlements.models import Settlement
 
 
@@ -144,12 +145,15 @@ class Transfer(models.Model):
         return f"{self.end_to_end_id}: {format_money(self.amount, self.currency)}"
 
 
-class OverpaymentRefund(models.Model):
+class OverpaymentRefund(Proposal):
     """The refund of an overpayment: `amount`, gross, in the invoice's currency.
 
     Once sent, the money leaves the invoice as the payment `left`. A failed transfer returns it as
     another payment (`Payment.moved_from`), and a new refund may be proposed.
     """
+
+    KIND = "overpayment_refund"
+    NOUN = "refund"
 
     class State(models.TextChoices):
         PROPOSED = "proposed", "Proposed"
@@ -165,8 +169,6 @@ class OverpaymentRefund(models.Model):
     )
     amount = models.DecimalField(max_digits=14, decimal_places=3)
     state = models.CharField(max_length=8, choices=State, default=State.PROPOSED)
-    proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    proposed_at = models.DateTimeField(default=timezone.now, editable=False)
     sent_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     sent_at = models.DateTimeField(null=True, blank=True)
     left = models.OneToOneField(
@@ -304,11 +306,6 @@ class OverpaymentRefund(models.Model):
     def __str__(self) -> str:
         shown = format_money(self.amount, self.invoice.currency)
         return f"refund of {shown} overpaid on {self.invoice}"
-
-    @property
-    def subject(self) -> str:
-        """Its name in approvals of a sole owner."""
-        return f"overpayment:{self.pk}"
 
     @property
     def is_open(self) -> bool:

@@ -90,7 +90,7 @@ def send(
     if row.state in (State.PAYING, State.PAID):
         return row
     _require_state(row, State.PROPOSED, to="to be sent")
-    require_another_sender(row, by)
+    second_person.require_another(row, by=by, step="sends it")
     account = refund_accounts.account_for(
         engagement.customer, by=by, approved_by=None, subject=row.subject
     )
@@ -219,17 +219,6 @@ def void(*, refund: OverpaymentRefund, reason: str, by: User) -> OverpaymentRefu
     _end(row, State.VOIDED, by)
     _record(row, engagement, f"refund voided: {row.end_reason}", by)
     return row
-
-
-def require_another_sender(refund: OverpaymentRefund, by: User) -> None:
-    """Require that `by` did not propose the refund."""
-    second_person.require(
-        by=by,
-        others=[refund.proposed_by_id],
-        subject=refund.subject,
-        code="overpayment_refund.same_person",
-        message="You proposed this refund: another person of finance sends it.",
-    )
 
 
 def end_to_end_id(refund: OverpaymentRefund) -> str:

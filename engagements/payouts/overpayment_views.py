@@ -243,7 +243,6 @@ def _blocking_reason(row: OverpaymentRefund, name: str, user: Person) -> str:
     if not access.is_finance(user):
         return "Only finance moves money."
     assert isinstance(user, User)
-    others = [row.proposed_by_id]
-    if name == "send" and second_person.is_missing(by=user, others=others, subject=row.subject):
+    if name == "send" and second_person.is_own(row, by=user):
         return "You proposed this refund: another person of finance sends it."
     return ""

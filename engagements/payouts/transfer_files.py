@@ -57,8 +57,7 @@ def overpayment_blocking_reason(refund: OverpaymentRefund, *, by: User) -> str |
     invoice = refund.invoice
     if refund.state != OverpaymentRefund.State.PROPOSED:
         return f"The refund is {refund.get_state_display().lower()}."
-    others = [refund.proposed_by_id]
-    if second_person.is_missing(by=by, others=others, subject=refund.subject):
+    if second_person.is_own(refund, by=by):
         return "You proposed this refund: another person of finance sends it."
     overpaid = overpaid_amount(balance_of(invoice))
     if is_covered_by_settlement(invoice.engagement) or overpaid < refund.amount:

@@ -178,7 +178,7 @@ SENT_BY_ANOTHER = second_person(
     code="overpaymentrefund.sent_by_another",
     by="NEW.sent_by_id",
     others=("NEW.proposed_by_id", *_set_by(_OF_OVERPAYMENT)),
-    subject="'overpayment:' || NEW.id",
+    subject="'overpayment_refund:' || NEW.id",
     operation=pgtrigger.Insert | pgtrigger.Update,
     condition=pgtrigger.Condition("NEW.sent_by_id IS NOT NULL"),
 )

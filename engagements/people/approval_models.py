@@ -11,7 +11,13 @@ from django.utils import timezone
 
 from benchmarks.triggers import AppendOnly, Protect, ReadOnly, WrittenByOwner
 from engagements.people.models import User
-from engagements.people.triggers import CONFIRMED_BY_FINANCE, GIVE_FINANCE_ROLE, ONLY_SOLE_OWNER
+from engagements.people.proposals import Proposal
+from engagements.people.triggers import (
+    CONFIRMED_BY_FINANCE,
+    GIVE_FINANCE_ROLE,
+    ONLY_SOLE_OWNER,
+    second_person,
+)
 
 
 class SoleOwner(models.Model):
@@ -58,17 +64,18 @@ class SoleApproval(models.Model):
         return f"{self.subject} by {self.by}"
 
 
-class FinanceGrant(models.Model):
+class FinanceGrant(Proposal):
     """The finance role for `user`: proposed by an admin, confirmed by two people of finance.
 
     The second confirmation (`granted_by`) gives the role, by a trigger; the role of the site
     cannot give it otherwise. With one confirmation, an admin and one person of finance could
-    appoint a person of straw, and the pair would move money.
+    appoint a person of straw, and the pair would move money. A sole owner confirms twice.
     """
 
+    KIND = "finance_grant"
+    NOUN = "role"
+
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="finance_grants")
-    proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    proposed_at = models.DateTimeField(default=timezone.now, editable=False)
     confirmed_by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
@@ -105,12 +112,11 @@ class FinanceGrant(models.Model):
                 condition=Q(granted_by__isnull=True, granted_at__isnull=True)
                 | (
                     Q(granted_at__isnull=False, confirmed_by__isnull=False)
-                    & ~Q(granted_by=F("confirmed_by"))
                     & ~Q(granted_by=F("proposed_by"))
                     & ~Q(granted_by=F("user"))
                 ),
-                name="finance_grant_is_given_by_two_of_finance",
-                violation_error_message="Two people of finance confirm the finance role.",
+                name="finance_grant_is_given_by_others",
+                violation_error_message="Other people confirm the finance role.",
             ),
         ]
         triggers: ClassVar = [
@@ -139,6 +145,14 @@ class FinanceGrant(models.Model):
                 ),
             ),
             CONFIRMED_BY_FINANCE,
+            second_person(
+                name="granted_by_another",
+                code="financegrant.granted_by_another",
+                by="NEW.granted_by_id",
+                others=("NEW.confirmed_by_id",),
+                subject="'finance_grant:' || NEW.id",
+                operation=pgtrigger.Update,
+            ),
             GIVE_FINANCE_ROLE,
         ]
 

@@ -78,7 +78,8 @@ GIVE_FINANCE_ROLE = OwnersTrigger(
     func=f"""
     IF (SELECT count(*) FROM engagements_user WHERE is_active AND (
             (id = NEW.proposed_by_id AND role = 'admin')
-            OR (id IN (NEW.confirmed_by_id, NEW.granted_by_id) AND role = 'finance'))) <> 3 THEN
+            OR (id IN (NEW.confirmed_by_id, NEW.granted_by_id) AND role = 'finance')))
+        <> (CASE NEW.confirmed_by_id WHEN NEW.granted_by_id THEN 2 ELSE 3 END) THEN
         {refuse("financegrant.give_role", "An admin proposes, and two of finance confirm.")}
     END IF;
     UPDATE engagements_user SET role = 'finance', is_staff = false, is_superuser = false

@@ -8,8 +8,15 @@ from django import template
 
 from engagements.people import second_person
 from engagements.people.models import User
+from engagements.people.proposals import Proposal
 
 register = template.Library()
+
+
+@register.filter
+def is_own(row: Proposal, user: User) -> bool:
+    """Whether `user` proposed the row, so that another person completes it."""
+    return second_person.is_own(row, by=user)
 
 
 @register.inclusion_tag("finance/_approve_alone.html", takes_context=True)

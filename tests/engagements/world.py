@@ -317,7 +317,7 @@ def measured(asked: EngagementRun, verdict: str) -> EngagementRun:
 def closed_month(world: World, month: date) -> Period:
     """A month, given by its first day, that two people closed."""
     row = Period.objects.create(month=month, proposed_by=world.finance)
-    row.state, row.closed_by, row.closed_at = "closed", world.controller, timezone.now()
+    row.state, row.approved_by, row.decided_at = "closed", world.controller, timezone.now()
     row.save()
     return row
 

@@ -81,7 +81,7 @@ def test_a_mistyped_payment_is_undone_by_two_people_and_stays_recorded(world: Wo
     with declined("reversal.same_person"):
         reversals.approve(reversal=reversal, by=world.finance)
     with refused("paymentreversal.approved_by_another"):
-        write(reversal, state="posted", approved_by=world.finance, ended_at=timezone.now())
+        write(reversal, state="posted", approved_by=world.finance, decided_at=timezone.now())
     with refused("payment.reversal"):
         Payment.objects.create(
             invoice=invoice,

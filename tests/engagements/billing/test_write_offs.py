@@ -9,6 +9,7 @@ import pytest
 from django.db.models import Sum
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from engagements.billing import reconciliation, reversals, write_offs
 from engagements.billing.balances import balance_of
@@ -17,11 +18,13 @@ from engagements.billing.payment_models import Payment
 from engagements.billing.write_off_models import WriteOff
 from engagements.closing import cancel
 from engagements.ledger import chart
-from engagements.ledger.models import Leg
+from engagements.ledger.models import Entry, Leg
 from engagements.ledger.positions import positions_of
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from tests.engagements.billing.test_bank_imports import balance, imported, statement
+from tests.engagements.proofs.clock import Clock, turned
+from tests.engagements.signing_in import as_just_signed_in
 from tests.engagements.world import World, contract_of, fresh, today
 from tests.errors import declined
 from tests.refusing import refused, write
@@ -68,10 +71,11 @@ def test_above_the_limit_a_second_person_approves(world: World) -> None:
     assert (row.state, balance_of(invoice).open_amount) == ("proposed", D(119))
     with declined("write_off.same_person"):
         write_offs.approve(write_off=row, by=world.finance)
-    with refused("write_off_above_its_limit_is_approved"):
-        write(row, state="posted")
-    with refused("write_off_is_approved_by_another"):
-        write(row, state="posted", approved_by=world.finance)
+    now = timezone.now()
+    with refused("writeoff_is_approved"):
+        write(row, state="posted", decided_at=now)
+    with refused("writeoff.approved_by_another"):
+        write(row, state="posted", approved_by=world.finance, decided_at=now)
     for _ in range(2):
         row = write_offs.approve(write_off=row, by=world.controller)
     position = positions_of(invoice.engagement, "EUR")
@@ -79,6 +83,25 @@ def test_above_the_limit_a_second_person_approves(world: World) -> None:
     assert position.balance(chart.RECEIVABLES) == 0
     assert position.balance(chart.OUTPUT_TAX) == D("-2261.00")
     assert balance_of(invoice).open_amount == 0
+
+
+def test_the_limit_counts_all_that_one_person_wrote_off_of_an_invoice(world: World) -> None:
+    invoice = short_of(world, "60.00")
+    write_off(world, invoice, "bank_charges", "30.00")
+    row = write_off(world, invoice, "exchange", "30.00")
+    assert (row.state, balance_of(invoice).open_amount) == ("proposed", D(30))
+    with refused("writeoff.limit"):
+        write(row, state="posted", decided_at=timezone.now())
+
+
+def test_a_write_off_is_dated_on_the_day_it_is_approved(world: World) -> None:
+    row = write_off(world, short_of(world, "119.00"), "bad_debt", "119.00")
+    clock = Clock()
+    clock.pass_days(3)
+    with turned(clock):
+        row = write_offs.approve(write_off=row, by=world.controller)
+        day = timezone.localdate()
+    assert Entry.objects.get(key=f"written_off:write_off:{row.pk}").dated_on == day
 
 
 def test_a_settlement_counts_payments_and_reverses_write_offs(world: World) -> None:
@@ -212,7 +235,7 @@ def test_the_pages_of_a_write_off(client: Client, world: World) -> None:
     row = WriteOff.objects.get()
     page = client.get(reverse("invoice", args=[invoice.pk])).content.decode()
     assert reverse("write-off-approve", args=[row.pk]) not in page
-    client.force_login(world.controller)
+    as_just_signed_in(client, world.controller)
     page = client.get(reverse("invoice", args=[invoice.pk])).content.decode()
     assert reverse("write-off-void", args=[row.pk]) in page
     client.post(reverse("write-off-approve", args=[row.pk]))

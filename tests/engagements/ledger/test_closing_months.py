@@ -36,11 +36,11 @@ def test_a_month_is_closed_by_two_people_with_its_checklist(world: World) -> Non
     assert Mail.objects.get(key=f"finance:{row.subject}").recipient == world.controller.email
     with declined("period.same_person"):
         closing_checklist.approve(period=row, by=world.finance)
-    with refused("period.closed_by_another"):
-        write(row, state="closed", closed_by=world.finance, closed_at=timezone.now())
+    with refused("period.approved_by_another"):
+        write(row, state="closed", approved_by=world.finance, decided_at=timezone.now())
     with refused("period.start"):
         Period.objects.create(
-            month=APRIL, proposed_by=world.finance, state="closed", closed_by=world.controller
+            month=APRIL, proposed_by=world.finance, state="closed", approved_by=world.controller
         )
     assert not posting.is_closed(month)
     with declined("period.checklist_changed"):
@@ -48,8 +48,8 @@ def test_a_month_is_closed_by_two_people_with_its_checklist(world: World) -> Non
     for _ in range(2):
         closing_checklist.approve(period=row, by=world.controller)
     assert posting.is_closed(month)
-    with refused("period.closed"):
-        write(row, closed_by=world.admin)
+    with refused("period.decision"):
+        write(row, approved_by=world.admin)
 
 
 def test_only_the_latest_month_is_reopened_and_by_two_people(world: World) -> None:
@@ -60,7 +60,7 @@ def test_only_the_latest_month_is_reopened_and_by_two_people(world: World) -> No
     with declined("period_reopening.same_person"):
         closing_checklist.approve_reopening(reopening=row, by=world.finance)
     with refused("periodreopening.approved_by_another"):
-        write(row, state="posted", approved_by=world.finance, ended_at=timezone.now())
+        write(row, state="posted", approved_by=world.finance, decided_at=timezone.now())
     with refused("period.reopened"):
         write(april, state="reopened")
     closing_checklist.approve_reopening(reopening=row, by=world.controller)

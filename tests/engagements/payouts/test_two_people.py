@@ -19,8 +19,6 @@ from engagements.finance import grants
 from engagements.notifications.models import Mail
 from engagements.payouts import overpayment_refunds, refund_accounts, refunds, transfer_files
 from engagements.payouts.models import OverpaymentRefund, Transfer
-from engagements.people import second_person
-from engagements.people.approval_models import SoleApproval
 from engagements.people.bank_accounts import BankAccount, BankAccountConfirmation
 from engagements.people.models import Role, User
 from engagements.settlements import services as settlements
@@ -268,7 +266,7 @@ def test_an_admin_and_two_people_of_finance_give_the_finance_role(
     grant = grants.confirm(grant=grant, by=world.finance)
     assert grants.confirm(grant=grant, by=world.finance).granted_by is None
     for by, code in (
-        (world.finance, "finance_grant_is_given_by_two_of_finance"),
+        (world.finance, "financegrant.granted_by_another"),
         (other_admin, "financegrant.confirmed_by_finance"),
     ):
         with refused(code):
@@ -287,28 +285,6 @@ def test_an_admin_and_two_people_of_finance_give_the_finance_role(
     # With a new address somebody else would sign in as this person.
     with refused("user.finance_by_two"):
         write(world.nobody, email="else@example.com")
-
-
-def test_nobody_approves_alone_unless_the_operator_allows_a_sole_owner(
-    client: Client, world: World
-) -> None:
-    row = approved(world)
-    now = timezone.now()
-    with declined("second_person.required"):
-        second_person.approve_alone(subject=row.subject, by=world.finance, second_factor_at=now)
-    with refused("soleapproval.sole_owner"):
-        SoleApproval.objects.create(subject=row.subject, by=world.finance, second_factor_at=now)
-    management.call_command("sole_owner", world.finance.email)
-    url = reverse("approve-alone", args=[row.subject])
-    as_just_signed_in(client, world.finance)
-    assert client.post(url)["Location"] == reverse("mfa_index")
-    assert not SoleApproval.objects.exists()
-    second_person.approve_alone(subject=row.subject, by=world.finance, second_factor_at=now)
-    refunds.start_payment(settlement=row, by=world.finance)
-    page = client.get(reverse("settlement", args=[row.pk])).content.decode()
-    assert f'data-sole-approval="{row.subject}"' in page
-    with pytest.raises(management.CommandError):
-        management.call_command("sole_owner")
 
 
 def test_the_owner_of_the_database_makes_the_first_people_of_finance(world: World) -> None:

@@ -212,7 +212,7 @@ def test_raw_sql_as_the_site_s_role_moves_no_money_for_one_person(world: World) 
         "raise the refund": f"UPDATE engagements_settlement SET refund = 99999 WHERE id = {row}",
         "change the account": f"UPDATE engagements_bankaccount SET iban = '{IBAN}'",
         "approve own reversal": "UPDATE engagements_paymentreversal SET state = 'posted',"
-        f" approved_by_id = {thief}, ended_at = '{now}'",
+        f" approved_by_id = {thief}, decided_at = '{now}'",
         "become sole owner": f"INSERT INTO engagements_soleowner (user_id, since)"
         f" VALUES ({thief}, '{now}')",
         "approve alone": "INSERT INTO engagements_soleapproval"

@@ -34,8 +34,13 @@ from engagements.people.models import User
 from engagements.runs import attempts
 from engagements.runs.outcomes import DISQUALIFICATIONS_FOR_CAUSE
 from engagements.settlements import services as settlements
+from engagements.settlements.disputes import is_measurement_disputed
 from engagements.settlements.models import Settlement
-from engagements.settlements.queries import has_unsettled_payments, settlement_of
+from engagements.settlements.queries import (
+    has_unsettled_payments,
+    live_settlements,
+    settlement_of,
+)
 
 
 @transaction.atomic
@@ -86,6 +91,11 @@ def close(*, engagement: Engagement, by: User) -> Engagement:
     if row.stage == Stage.CLOSED:
         return row
     require_stage(row, Stage.MET, Stage.MISSED, to="to be closed")
+    if is_measurement_disputed(row):
+        raise ApplicationError(
+            "An acceptance run is disputed. Close the engagement when the dispute has ended.",
+            code="closing.run_disputed",
+        )
     _require_no_open_refund(row)
     if row.stage == Stage.MET:
         _require_paid_after_met(row)
@@ -177,6 +187,11 @@ def _require_paid_after_met(engagement: Engagement) -> None:
     milestones = Milestone.objects.filter(
         contract_version__engagement=engagement, contract_version__state__in=agreed
     )
+    # After an overturned settlement, payments and refunds count for all invoices together.
+    together = live_settlements().filter(
+        contract_version__engagement=engagement, overturned_at__isnull=False
+    )
+    is_owed = open_invoices().filter(engagement=engagement).exists() if together else None
     for milestone in milestones.select_related("contract_version").prefetch_related(*WITH_INVOICES):
         if milestone.state == Milestone.State.PENDING:
             condition = ReleaseCondition(milestone.condition).label.lower()
@@ -186,7 +201,8 @@ def _require_paid_after_met(engagement: Engagement) -> None:
             )
         if milestone.state == Milestone.State.RELEASED:
             raise _unbilled(milestone)
-        if milestone.state == Milestone.State.BILLED and outstanding(milestone) > 0:
+        is_unpaid = outstanding(milestone) > 0 if is_owed is None else is_owed
+        if milestone.state == Milestone.State.BILLED and is_unpaid:
             raise ApplicationError(
                 f"Milestone “{milestone.title}” is not paid in full.", code="closing.unpaid"
             )

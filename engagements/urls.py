@@ -60,6 +60,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/final/", runs.declare_final, name="run-final"),
     path("runs/<int:pk>/live/", runs.live, name="run-live"),
     path("runs/<int:pk>/dispute/", disputes.workbench, name="run-dispute"),
+    path("runs/<int:pk>/dispute/finance/", disputes.finance, name="run-dispute-finance"),
     path(
         "runs/<int:pk>/dispute/files/<int:message>/", disputes.attachment, name="run-dispute-file"
     ),

@@ -37,8 +37,9 @@ FROM opened
 -- What is kept, less all that came in and did not go back; and what was credited after the
 -- settlement is not asked for either.
 LEFT JOIN LATERAL (
-    SELECT least(settlement.audit_cost + settlement.audit_tax, billed) + went_back - came_in
-            - lost
+    SELECT CASE WHEN settlement.overturned_at IS NULL
+            THEN least(settlement.audit_cost + settlement.audit_tax, billed) ELSE billed END
+            + went_back - came_in - lost
         AS due_after_settlement
     FROM engagements_settlement settlement
     JOIN engagements_contractversion contract ON contract.id = settlement.contract_version_id

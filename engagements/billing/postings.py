@@ -63,7 +63,9 @@ def credit_note_issued(
 
 def _is_met(engagement: Engagement) -> bool:
     # The ledger has no entry of a target that was met when nothing was left to recognise.
-    return engagement.events.filter(verb="engagement.met").exists()
+    verbs = ("engagement.met", "engagement.missed", "engagement.resumed")
+    last = engagement.events.filter(verb__in=verbs).order_by("position").last()
+    return last is not None and last.verb == "engagement.met"
 
 
 def payment_received(payment: Payment) -> Entry | None:

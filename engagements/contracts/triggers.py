@@ -146,3 +146,26 @@ def freeze_parts(
         RETURN coalesce(NEW, OLD);
         """,
     )
+
+
+# Only the repeat of an acceptance run revives void milestones, or takes a release back.
+CHECK_REINSTATED = Trigger(
+    name="reinstated",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Update,
+    condition=Condition(
+        "OLD.state = 'void' AND NEW.state IN ('pending', 'released')"
+        " OR OLD.state = 'released' AND NEW.state = 'pending'"
+    ),
+    func=f"""
+    IF NOT EXISTS (
+        SELECT 1 FROM engagements_engagementrun run
+        JOIN engagements_contractversion contract ON contract.engagement_id = run.engagement_id
+        WHERE contract.id = NEW.contract_version_id AND run.repeat_verdict <> ''
+          AND (run.repeat_verdict = 'met') = (OLD.state = 'void')
+    ) THEN
+        {refuse("milestone.reinstated", "Only the repeat of a run reinstates a milestone.")}
+    END IF;
+    RETURN NEW;
+    """,
+)

@@ -57,13 +57,19 @@ class RepeatForm(forms.Form):
         label="Record of the repeat", help_text="Signed by a key that is registered here."
     )
 
-    def __init__(self, *args: Any, run: EngagementRun, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, run: EngagementRun, is_expert: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         contract = run.contract_version
         currency = contract.currency if contract else "EUR"
         self.fields["cost"] = AmountField(
             currency=currency, label=f"Cost of the repeat in {currency}, net", required=False
         )
+        if is_expert:
+            self.fields["cost_payer"] = forms.ChoiceField(
+                label="Paid to the expert by", choices=MeasurementDispute.Party
+            )
 
 
 class MessageForm(forms.Form):
@@ -77,3 +83,13 @@ class DecideForm(forms.Form):
     """The reason to end a dispute without a repeat; the confirming consultant enters none."""
 
     note = forms.CharField(label="Reason", max_length=2000, required=False)
+
+
+class ReimburseForm(forms.Form):
+    """The document by which the cost of a repeat was reimbursed."""
+
+    reference = forms.CharField(
+        label="Invoice or transfer",
+        max_length=80,
+        help_text="Number of the invoice or transfer between the parties.",
+    )

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from benchmarks.models import Repetition, Verdict, place_of_records
 from benchmarks.triggers import AppendOnly, Protect, ReadOnly
-from engagements.disputes.triggers import DISPUTED_RUN
+from engagements.disputes.triggers import BOOKED_BY_ANOTHER, DISPUTED_RUN
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
 from engagements.runs.models import EngagementRun
@@ -22,8 +22,11 @@ class MeasurementDispute(models.Model):
 
     It ends with the record of the repeat, by withdrawal, or without a repeat by two consultants:
     `proposed_by` and `ended_by`. `new_verdict` replaces that of the run. `cost` is the net cost of
-    the repeat in the contract's currency, `cost_bearer` the party that pays it. The settlement
-    waits while the dispute is open, and after a repeat met the target of a missed contract.
+    the repeat in the contract's currency, `cost_payer` the party that paid it and `cost_bearer`
+    the one that bears it; `reimbursement` names the other's payment. The settlement waits while
+    the dispute is open, and while the application `awaits_booking`: the repeat met the target
+    after the refund was sent, and two people of finance book that. `source_released_at`: the
+    consultancy gave the candidate's source to the customer's signatories for the repeat.
     """
 
     class Party(models.TextChoices):
@@ -57,6 +60,16 @@ class MeasurementDispute(models.Model):
     new_verdict = models.CharField(max_length=12, choices=Verdict, blank=True)
     cost = models.DecimalField(max_digits=14, decimal_places=3, null=True, blank=True)
     cost_bearer = models.CharField(max_length=12, choices=Party, blank=True)
+    source_released_at = models.DateTimeField(null=True, blank=True)
+    cost_payer = models.CharField(max_length=12, choices=Party, blank=True)
+    reimbursement = models.CharField(max_length=80, blank=True)
+    awaits_booking = models.BooleanField(default=False)
+    booking_proposed_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    booked_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     proposed_by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
@@ -102,9 +115,20 @@ class MeasurementDispute(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(cost__isnull=True)
-                | Q(cost__gte=0, repetition__isnull=False) & ~Q(cost_bearer=""),
+                | Q(cost__gte=0, repetition__isnull=False) & ~Q(cost_bearer="") & ~Q(cost_payer=""),
                 name="measurement_dispute_cost_has_a_bearer",
                 violation_error_message="Enter a cost from 0.",
+            ),
+            models.CheckConstraint(
+                condition=Q(awaits_booking=False)
+                | Q(state="replaced", new_verdict="met", booked_by__isnull=True),
+                name="measurement_dispute_books_a_met_repeat",
+                violation_error_message="Only a repeat that met the target is booked.",
+            ),
+            models.CheckConstraint(
+                condition=Q(booked_by__isnull=True) | Q(booking_proposed_by__isnull=False),
+                name="measurement_dispute_booking_is_proposed",
+                violation_error_message="Propose the booking first.",
             ),
         ]
         triggers: ClassVar = [
@@ -116,16 +140,27 @@ class MeasurementDispute(models.Model):
                     *("raised_by", "raised_at"),
                 ],
             ),
-            Protect(
+            ReadOnly(
                 name="ended",
-                operation=pgtrigger.Update,
+                exclude=["awaits_booking", "booking_proposed_by", "booked_by", "reimbursement"],
                 condition=pgtrigger.Q(old__ended_at__isnull=False),
             ),
+            BOOKED_BY_ANOTHER,
             DISPUTED_RUN,
         ]
 
     def __str__(self) -> str:
         return f"dispute of {self.run}: {self.reason[:60]}"
+
+    @property
+    def subject(self) -> str:
+        """Its name in approvals of a sole owner."""
+        return f"measurement_dispute:{self.pk}"
+
+    @property
+    def owes_reimbursement(self) -> bool:
+        """Whether one party bears a cost that the other one paid, and has not reimbursed it."""
+        return bool(self.cost) and self.cost_bearer != self.cost_payer and not self.reimbursement
 
     @property
     def is_open(self) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
 
-from benchmarks import evidence
+from benchmarks import evidence, storage
 from benchmarks.errors import BenchmarkError
 from benchmarks.models import Record, Repetition, SigningKey, Verdict
 from benchmarks.records import signatures
@@ -16,11 +17,10 @@ from benchmarks.services import repetitions
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
+from engagements.disputes import verdicts
 from engagements.disputes.models import MeasurementDispute
 from engagements.disputes.services import end, locked, party_of, require_open
-from engagements.engagement.models import Stage
 from engagements.people.models import User
-from engagements.runs import attempts
 from engagements.runs.summary import record_of
 
 State = MeasurementDispute.State
@@ -35,14 +35,17 @@ def upload(
     content: bytes,
     by: User,
     cost: Decimal | None = None,
+    cost_payer: str = "",
 ) -> MeasurementDispute:
     """Decide an open dispute by the record of its repeat.
 
-    The record has a signature by a registered key, the run's benchmark and candidate, and the
-    sealed hardware. A key that a party brings along proves nothing: it could sign any figures.
-    Overlapping intervals confirm the verdict; otherwise that of the repeat replaces it. `cost` is
-    the net cost of the repeat, in the contract's currency. The customer's signatory uploads the
-    customer's repeat; either party that of the expert.
+    The record has a signature by a registered key, the run's benchmark and candidate, the sealed
+    hardware and the libraries of the disputed record. A key that a party brings along proves
+    nothing: it could sign any figures. Overlapping intervals confirm the verdict; otherwise that
+    of the repeat replaces it. `cost` is the net cost of the repeat, in the contract's currency,
+    and `cost_payer` the party that paid it: by default the customer for its own repeat, and the
+    uploading party for an expert's. The customer's signatory uploads the customer's repeat; either
+    party that of the expert.
     """
     row = locked(dispute)
     party = party_of(row.engagement, by)
@@ -54,29 +57,39 @@ def upload(
     disputed = record_of(row.run)
     assert disputed is not None  # a disputed run has a record
     try:
-        repetition = _verified(row, disputed, content, by)
+        repetition, driver = _verified(row, disputed, content, by)
     except BenchmarkError as error:
         raise ApplicationError(error.message, code=error.code) from error
     contract = row.run.contract_version
     assert contract is not None  # an acceptance run names its contract
     if cost is not None:
         row.cost = validation.amount(cost, contract.currency, noun="The cost")
+        is_own = row.repeater == Repeater.CUSTOMER
+        row.cost_payer = Party.CUSTOMER if is_own else cost_payer or party
     is_confirmed = confirms(disputed, repetition)
     other = Party.CUSTOMER if row.party == Party.CONSULTANCY else Party.CONSULTANCY
     row.repetition, row.cost_bearer = repetition, row.party if is_confirmed else other
-    bearer = Party(row.cost_bearer).label
-    amount = "" if row.cost is None else f", {format_money(row.cost, contract.currency)} net"
-    costs = f"{bearer} bears the cost of the repeat{amount}."
+    notes = " ".join(filter(None, [driver, _costs(row, contract.currency)]))
     if is_confirmed:
-        end(row, State.CONFIRMED, f"The repeat confirms the verdict. {costs}", by)
+        end(row, State.CONFIRMED, f"The repeat confirms the verdict. {notes}", by)
         return row
     row.new_verdict = repetition.verdict
     verdict = Verdict(repetition.verdict).label.lower()
-    end(row, State.REPLACED, f"The repeat replaces the verdict by: {verdict}. {costs}", by)
-    if repetition.verdict == Verdict.MET and row.engagement.stage == Stage.ACTIVE:
-        contract.engagement = row.engagement
-        attempts.meet_by_repeat(row.engagement, contract, row.run)
+    end(row, State.REPLACED, f"The repeat replaces the verdict by: {verdict}. {notes}", by)
+    verdicts.apply(row, by=by)
     return row
+
+
+def _costs(dispute: MeasurementDispute, currency: str) -> str:
+    """Say who bears the cost of the repeat, and who reimburses whom."""
+    bearer = Party(dispute.cost_bearer).label
+    if dispute.cost is None:
+        return f"{bearer} bears the cost of the repeat."
+    amount = f"{format_money(dispute.cost, currency)} net"
+    text = f"{bearer} bears the cost of the repeat, {amount}"
+    if not dispute.owes_reimbursement:
+        return f"{text}."
+    return f"{text}, and reimburses {Party(dispute.cost_payer).label.lower()}."
 
 
 def confirms(disputed: Record, repetition: Repetition) -> bool:
@@ -93,18 +106,42 @@ def confirms(disputed: Record, repetition: Repetition) -> bool:
 
 def _verified(
     dispute: MeasurementDispute, disputed: Record, content: bytes, by: User
-) -> Repetition:
-    """Store the record as a repetition of the run, or decline it."""
+) -> tuple[Repetition, str]:
+    """Store the record as a repetition of the run, or decline it; and say if the driver differs."""
     recomputed = evidence.recompute(content)
     if recomputed.digest == disputed.digest:
         raise ApplicationError("This is the disputed record.", code="dispute.same_record")
     _require_signature(content)
     _require_hardware(recomputed.record)
+    original = json.loads(storage.load(disputed))["environment"]
+    driver = _compared_versions(original, recomputed.record["environment"])
     if recomputed.summary.verdict == "invalid":
         raise ApplicationError(
             "The repeat is invalid, so it decides nothing. Repeat it.", code="dispute.invalid"
         )
-    return repetitions.add(content=content, by=str(by), run=dispute.run.run)
+    return repetitions.add(content=content, by=str(by), run=dispute.run.run), driver
+
+
+def _compared_versions(original: Mapping[str, Any], repeat: Mapping[str, Any]) -> str:
+    """Require the libraries of the disputed record; return a sentence where the driver differs.
+
+    A driver belongs to the machine, so another one is noted and does not decline the repeat.
+    """
+    names = ("torch", "triton", "cuda")
+    differing = [
+        f"{name} {repeat[name] or 'missing'} instead of {original[name]}"
+        for name in names
+        if repeat[name] != original[name]
+    ]
+    if differing:
+        raise ApplicationError(
+            f"The repeat used {', '.join(differing)}. Repeat it with the versions of the disputed "
+            "record.",
+            code="dispute.other_versions",
+        )
+    if repeat["driver"] == original["driver"]:
+        return ""
+    return f"It used driver {repeat['driver']} instead of {original['driver']}."
 
 
 def _require_signature(content: bytes) -> None:

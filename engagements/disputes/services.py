@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from engagements import access
+from engagements.billing import reopening
 from engagements.common import links, validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
@@ -16,7 +17,7 @@ from engagements.common.text import strip_invisible
 from engagements.contracts.clauses.values import measurement_dispute_days
 from engagements.disputes.models import DisputeMessage, MeasurementDispute
 from engagements.engagement import stages
-from engagements.engagement.models import Engagement
+from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
 from engagements.evidence import services as evidence
 from engagements.notifications import mails
@@ -60,6 +61,8 @@ def blocking_error(run: EngagementRun) -> ApplicationError | None:
             f"The period to dispute this run ended on {in_words(until)}.",
             code="dispute.period_ended",
         )
+    if run.engagement.stage == Stage.CANCELLED:
+        return ApplicationError("The engagement was cancelled.", code="dispute.cancelled")
     if run.disputes.exclude(state=State.WITHDRAWN).exists():
         return ApplicationError("This run is or was disputed.", code="dispute.already_raised")
     return None
@@ -92,6 +95,7 @@ def raise_dispute(
         raised_by=by,
     )
     validation.save_validated(dispute)
+    reopening.reopen(engagement, reason="an acceptance run is disputed", by=by)
     record(
         dispute,
         "raised",
@@ -151,6 +155,38 @@ def repeat_awaited_until(dispute: MeasurementDispute) -> date:
     assert contract is not None  # an acceptance run names its contract
     days = measurement_dispute_days(contract.dispute_days)
     return timezone.localdate(dispute.raised_at) + timedelta(days=days)
+
+
+@transaction.atomic
+def release_source(*, dispute: MeasurementDispute, by: User) -> MeasurementDispute:
+    """Give the candidate's source to the customer's signatories for an open dispute's repeat.
+
+    Idempotent. They pass it to the expert under the contract's confidentiality.
+    """
+    row = locked(dispute)
+    access.require_consultant(by)
+    if row.source_released_at is not None:
+        return row
+    require_open(row)
+    row.source_released_at = timezone.now()
+    validation.save_validated(row)
+    record(row, "source_released", f"{by} released the kernel’s source for the repeat.", by)
+    return row
+
+
+@transaction.atomic
+def reimburse(*, dispute: MeasurementDispute, reference: str, by: User) -> MeasurementDispute:
+    """Record the invoice or transfer by which one party reimbursed the repeat's cost."""
+    row = locked(dispute)
+    access.require_finance(by)
+    if not row.owes_reimbursement:
+        raise ApplicationError(
+            "No party owes the cost of this repeat.", code="dispute.nothing_to_reimburse"
+        )
+    row.reimbursement = validation.text(reference, noun="The reference")
+    validation.save_validated(row)
+    record(row, "reimbursed", f"The cost of the repeat was reimbursed: {row.reimbursement}.", by)
+    return row
 
 
 @transaction.atomic
@@ -215,7 +251,7 @@ def record(dispute: MeasurementDispute, verb: str, summary: str, by: User) -> No
             "cost": "" if dispute.cost is None else str(dispute.cost),
             "cost_bearer": dispute.cost_bearer,
         },
-        for_customer=verb != "decision_proposed",
+        for_customer=verb not in ("decision_proposed", "booking_proposed"),
     )
     if not by.is_staff_member:
         engagement = dispute.engagement

@@ -1,8 +1,9 @@
-"""Dispute only measured acceptance runs of the same engagement."""
+"""Dispute only measured acceptance runs of the same engagement; two people book a repeat."""
 
 import pgtrigger
 
 from benchmarks.triggers import Trigger, refuse
+from engagements.people.triggers import second_person
 
 DISPUTED_RUN = Trigger(
     name="disputed_run",
@@ -19,4 +20,14 @@ DISPUTED_RUN = Trigger(
     END IF;
     RETURN NEW;
     """,
+)
+
+BOOKED_BY_ANOTHER = second_person(
+    name="booked_by_another",
+    code="dispute.booked_by_another",
+    by="NEW.booked_by_id",
+    others=("NEW.booking_proposed_by_id",),
+    subject="'measurement_dispute:' || NEW.id",
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Condition("NEW.booked_by_id IS DISTINCT FROM OLD.booked_by_id"),
 )

@@ -11,23 +11,32 @@ from django.core.files.storage import Storage
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmarks.limits import limits
 from benchmarks.models import place_of_records
 from engagements import access
 from engagements.access import actor
+from engagements.common.errors import ApplicationError
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.common.uploads import takes_files
-from engagements.disputes import repeats, services
-from engagements.disputes.forms import DecideForm, MessageForm, RaiseForm, RepeatForm
+from engagements.disputes import repeats, services, verdicts
+from engagements.disputes.forms import (
+    DecideForm,
+    MessageForm,
+    RaiseForm,
+    ReimburseForm,
+    RepeatForm,
+)
 from engagements.disputes.models import DisputeMessage, MeasurementDispute
 from engagements.people.models import User
 from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of
 
 MOST_BYTES = limits().record_bytes + services.MOST_ATTACHMENT_BYTES
-ACTS = ("raise", "message", "repeat", "withdraw", "decide")
+ACTS = ("raise", "message", "repeat", "withdraw", "decide", "release")
+FINANCE_ACTS = ("book", "reimburse")
 
 
 @takes_files(up_to_bytes=MOST_BYTES)
@@ -44,6 +53,30 @@ def portal(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 def workbench(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Show the dispute of a run to staff; POST acts on it, for consultants."""
     return _page(request, reference, pk, up="run", url="run-dispute")
+
+
+@access.finance_page
+@require_POST
+def finance(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Book a repeat after the refund was sent, or record that its cost was reimbursed."""
+    run = _run(request, reference, pk)
+    dispute, act = run.disputes.first(), request.POST.get("act", "")
+    if act not in FINANCE_ACTS or dispute is None:
+        raise Http404("No such act.")
+    form = ReimburseForm(request.POST) if act == "reimburse" else None
+    try:
+        if form is None:
+            verdicts.book(dispute=dispute, by=actor(request))
+        elif form.is_valid():
+            reference_text = form.cleaned_data["reference"]
+            services.reimburse(dispute=dispute, reference=reference_text, by=actor(request))
+        else:
+            raise ApplicationError("Enter the invoice or transfer.", code="dispute.no_reference")
+    except APPLICATION_ERRORS as error:
+        show_error(request, error, None)
+    else:
+        messages.success(request, "Saved.")
+    return redirect("run-dispute", reference, pk)
 
 
 @login_required
@@ -84,15 +117,16 @@ def _page(request: HttpRequest, reference: str, pk: int, *, up: str, url: str) -
     forms = {
         "raise": RaiseForm(run=run),
         "message": MessageForm(),
-        "repeat": RepeatForm(run=run),
+        "repeat": RepeatForm(run=run, is_expert=_is_expert(dispute)),
         "decide": DecideForm(),
+        "reimburse": ReimburseForm(),
     }
     status = 200
     if request.method == "POST":
         act = request.POST.get("act", "")
         if act not in ACTS or (act != "raise" and dispute is None):
             raise Http404("No such act.")
-        form = _bound(act, request, run)
+        form = _bound(act, request, run, dispute)
         try:
             if form is None or form.is_valid():
                 _perform(act, run, dispute, form.cleaned_data if form else {}, actor(request))
@@ -129,17 +163,30 @@ def _rights(
         "may_act": may_act,
         "may_withdraw": may_act and dispute.party == mine,
         "may_upload": may_act and (dispute.repeater == "expert" or not is_consultant),
-        "may_decide": is_consultant and dispute.proposed_by_id != user.pk,
+        "may_release": is_consultant and dispute.is_open and not dispute.source_released_at,
+        "may_decide": is_consultant
+        and dispute.proposed_by_id != user.pk
+        and timezone.localdate() > services.repeat_awaited_until(dispute),
+        "is_finance": access.is_finance(user),
+        "may_book": access.is_finance(user) and dispute.booking_proposed_by_id != user.pk,
         "awaited_until": services.repeat_awaited_until(dispute),
     }
 
 
-def _bound(act: str, request: HttpRequest, run: EngagementRun) -> Any:
+def _is_expert(dispute: MeasurementDispute | None) -> bool:
+    return dispute is not None and dispute.repeater == MeasurementDispute.Repeater.EXPERT
+
+
+def _bound(
+    act: str, request: HttpRequest, run: EngagementRun, dispute: MeasurementDispute | None
+) -> Any:
     """The submitted form of an act; None for one without a form."""
     made: dict[str, Callable[[], Any]] = {
         "raise": lambda: RaiseForm(request.POST, run=run),
         "message": lambda: MessageForm(request.POST, request.FILES),
-        "repeat": lambda: RepeatForm(request.POST, request.FILES, run=run),
+        "repeat": lambda: RepeatForm(
+            request.POST, request.FILES, run=run, is_expert=_is_expert(dispute)
+        ),
         "decide": lambda: DecideForm(request.POST),
     }
     return made[act]() if act in made else None
@@ -160,6 +207,8 @@ def _perform(
         services.write(dispute=dispute, by=by, **values)
     elif act == "withdraw":
         services.withdraw(dispute=dispute, by=by)
+    elif act == "release":
+        services.release_source(dispute=dispute, by=by)
     elif act == "decide":
         services.decide(dispute=dispute, note=values["note"], by=by)
     else:
@@ -167,5 +216,6 @@ def _perform(
             dispute=dispute,
             content=values["record"].read(limits().record_bytes + 1),
             cost=values["cost"],
+            cost_payer=values.get("cost_payer", ""),
             by=by,
         )

@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from benchmarks.triggers import FSM
-from engagements.engagement.triggers import CHECK_BALANCE
+from engagements.engagement.triggers import CHECK_BALANCE, CHECK_REPEAT
 from engagements.people.models import Customer, User
 
 
@@ -38,8 +38,9 @@ MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
         Stage.AUDITED: frozenset({Stage.OFFERED, Stage.CANCELLED}),
         Stage.OFFERED: frozenset({Stage.ACTIVE, Stage.AUDITED, Stage.CANCELLED}),
         Stage.ACTIVE: frozenset({Stage.MET, Stage.MISSED, Stage.CANCELLED}),
-        Stage.MET: frozenset({Stage.CLOSED}),
-        Stage.MISSED: frozenset({Stage.CLOSED}),
+        # Back by the repeat of a disputed acceptance run.
+        Stage.MET: frozenset({Stage.CLOSED, Stage.ACTIVE, Stage.MISSED}),
+        Stage.MISSED: frozenset({Stage.CLOSED, Stage.MET}),
         # Reopened when the bank returns a refund.
         Stage.CLOSED: frozenset({Stage.MET, Stage.MISSED}),
         Stage.REDIRECTED: frozenset(),
@@ -73,6 +74,7 @@ class Engagement(models.Model):
         triggers: ClassVar = [
             FSM("stage", MOVES),
             CHECK_BALANCE,
+            CHECK_REPEAT,
         ]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Keep engagements open while their ledger is not balanced."""
+"""Keep engagements open while their ledger is not balanced, and verdicts until a repeat."""
 
 from __future__ import annotations
 
@@ -26,6 +26,26 @@ CHECK_BALANCE = Trigger(
         GROUP BY account.id, total.currency HAVING sum(total.debit - total.credit) <> 0
     ) THEN
         {refuse("engagement.balance", "An engagement with an open ledger balance is not closed.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+# A verdict is undone only by the repeat of a disputed acceptance run.
+CHECK_REPEAT = Trigger(
+    name="repeat",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Condition(
+        "OLD.stage = 'met' AND NEW.stage IN ('active', 'missed')"
+        " OR OLD.stage = 'missed' AND NEW.stage = 'met'"
+    ),
+    func=f"""
+    IF NOT EXISTS (
+        SELECT 1 FROM engagements_engagementrun WHERE engagement_id = NEW.id
+        AND repeat_verdict <> '' AND (repeat_verdict = 'met') = (NEW.stage = 'met')
+    ) THEN
+        {refuse("engagement.repeat", "Only the repeat of an acceptance run undoes a verdict.")}
     END IF;
     RETURN NEW;
     """,

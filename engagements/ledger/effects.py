@@ -173,6 +173,24 @@ def met(position: Positions, *, unbilled: Decimal) -> Effect:
     }
 
 
+def unmet(position: Positions) -> Effect:
+    """A met target that the repeat of the run did not confirm: the fee is not earned.
+
+    What was paid of it may have to be refunded; the rest is deferred, or was never billed.
+    """
+    revenue = position.credit(chart.FEE_REVENUE)
+    unbilled = min(position.debit(chart.FEES_UNBILLED), revenue)
+    billed_net = revenue - unbilled
+    paid = max(position.received_net() - position.audit_billed, NOTHING)
+    at_risk = min(paid, billed_net)
+    return {
+        chart.FEE_REVENUE: revenue,
+        chart.FEES_UNBILLED: -unbilled,
+        chart.REFUND_LIABILITY: -at_risk,
+        chart.FEES_DEFERRED: at_risk - billed_net,
+    }
+
+
 def transferred(amount: Decimal) -> Effect:
     """A transfer in transit was executed; the bank line that shows it clears the suspense."""
     return moved(amount, source=chart.SUSPENSE, to=chart.TRANSFERS)

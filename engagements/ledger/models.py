@@ -76,6 +76,7 @@ class Entry(models.Model):
         AUDIT_AGREED = "audit_agreed", "Audit cost agreed"
         AUDIT_WAIVED = "audit_waived", "Audit waived"
         TARGET_MET = "target_met", "Target met"
+        TARGET_UNMET = "target_unmet", "Met target not confirmed"
         SETTLEMENT_PROPOSED = "settlement_proposed", "Settlement proposed"
         SETTLEMENT_APPROVED = "settlement_approved", "Settlement approved"
         SETTLEMENT_PAYING = "settlement_paying", "Refund sent"

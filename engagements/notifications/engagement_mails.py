@@ -44,6 +44,7 @@ TEXTS: Final[Mapping[str, _Text]] = {
         "Target missed: settlement in preparation",
         "We will mail you as soon as the settlement is approved. See the engagement in the portal:",
     ),
+    "engagement.resumed": _Text("Target not confirmed: the work goes on", "See the engagement:"),
     "engagement.cancelled": _Text(
         "Engagement cancelled", "Issued documents remain available in the portal:"
     ),
@@ -61,6 +62,7 @@ TEXTS: Final[Mapping[str, _Text]] = {
             ("withdrawn", "Dispute of a run withdrawn"),
             ("confirmed", "Disputed verdict confirmed"),
             ("replaced", "Disputed verdict replaced"),
+            ("source_released", "Source released for a repeat"),
         )
     },
     "settlement.dispute_resolved": _Text("Dispute resolved", "See the next step in the portal:"),

@@ -116,6 +116,13 @@ def _status(settlement: Settlement) -> tuple[str, str, str]:
     if state == Settlement.State.PAID and settlement.paid_at is not None:
         when = in_words(settlement.paid_at)
         verb = "Refunded" if settlement.has_refund else "Settled"
+        if settlement.overturned_at is not None:
+            overturned = (
+                f"{verb} on {when}. On {in_words(settlement.overturned_at)} the repeat of an "
+                "acceptance run met the target: the fee is due, and what was refunded is part of "
+                "the amounts of your invoices."
+            )
+            return ("void", "Undone", overturned)
         return (
             "paid",
             verb,

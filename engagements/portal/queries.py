@@ -28,7 +28,7 @@ from engagements.people.signatories import signatories_of
 from engagements.runs.estimates import Estimate, estimate_of
 from engagements.runs.models import EngagementRun
 from engagements.runs.outcomes import DISQUALIFICATIONS_FOR_CAUSE
-from engagements.runs.summary import record_of
+from engagements.runs.summary import record_of, verdict_of
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import has_unsettled_payments, settlement_of
 
@@ -99,9 +99,8 @@ class PortalEngagement:
     @property
     def may_end_for_cause(self) -> bool:
         """Whether two attempts were disqualified, and the work goes on."""
-        records = (record_of(run) for run in self.runs if run.attempt is not None)
         disqualified = sum(
-            record is not None and record.verdict == Verdict.DISQUALIFIED for record in records
+            verdict_of(run) == Verdict.DISQUALIFIED for run in self.runs if run.attempt is not None
         )
         is_active = self.engagement.stage == Stage.ACTIVE
         return is_active and disqualified >= DISQUALIFICATIONS_FOR_CAUSE

@@ -45,7 +45,10 @@ def acceptance_runs(engagement: Engagement) -> QuerySet[EngagementRun]:
 def disqualifications(engagement: Engagement) -> int:
     """How many attempts were disqualified."""
     counted = acceptance_runs(engagement).filter(attempt__isnull=False)
-    return counted.filter(run__record__verdict=Verdict.DISQUALIFIED).count()
+    return counted.filter(
+        Q(repeat_verdict=Verdict.DISQUALIFIED)
+        | Q(repeat_verdict="", run__record__verdict=Verdict.DISQUALIFIED)
+    ).count()
 
 
 def situation_of(run: EngagementRun, *, today: date | None = None) -> Situation:
@@ -55,7 +58,7 @@ def situation_of(run: EngagementRun, *, today: date | None = None) -> Situation:
     record: Record | None = getattr(run.run, "record", None)
     day = today or timezone.localdate()
     rows = acceptance_runs(engagement).values_list(
-        "pk", "attempt", "is_noise_repeat", "run__record__verdict"
+        "pk", "attempt", "is_noise_repeat", "run__record__verdict", "repeat_verdict"
     )
     others = [_Other(*row) for row in rows if row[0] != run.pk]
     earlier = [each for each in others if each.pk < run.pk]
@@ -64,8 +67,10 @@ def situation_of(run: EngagementRun, *, today: date | None = None) -> Situation:
     is_past = run.final_at is None and run.concluded_at is not None
     target = float(contract.target)
     return Situation(
-        verdict=record.verdict if record else FAILED,
-        is_noise=record is not None and is_noise(record.verdict, record.low, record.high, target),
+        verdict=run.repeat_verdict or (record.verdict if record else FAILED),
+        is_noise=record is not None
+        and not run.repeat_verdict
+        and is_noise(record.verdict, record.low, record.high, target),
         today=day,
         last_day=time_box.ends_on(engagement),
         attempts=contract.acceptance_runs,
@@ -87,7 +92,12 @@ class _Other(NamedTuple):
     pk: int
     attempt: int | None
     is_noise_repeat: bool
-    verdict: str | None
+    record_verdict: str | None
+    repeat_verdict: str
+
+    @property
+    def verdict(self) -> str | None:
+        return self.repeat_verdict or self.record_verdict
 
 
 def _is_paused(engagement: Engagement, day: date) -> bool:
@@ -127,7 +137,7 @@ def decide(
     if record.verdict == Verdict.DISQUALIFIED:
         _record_disqualified(engagement, run, outcome)
     if outcome.stage == Stage.MET:
-        _meet(engagement, contract, run)
+        meet(engagement, contract, run)
     elif outcome.stage == Stage.MISSED:
         settlements.create_proposal(
             engagement=engagement, contract=contract, reason=Settlement.Reason.MISSED
@@ -199,10 +209,18 @@ def meet_by_repeat(engagement: Engagement, contract: ContractVersion, run: Engag
     if run.attempt is not None:
         run.final_at = timezone.now()
         run.save(update_fields=["final_at"])
-    _meet(engagement, contract, run)
+    meet(engagement, contract, run)
 
 
-def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:
+def ends_the_work(run: EngagementRun) -> bool:
+    """Whether a final attempt that the repeat did not confirm leaves no attempt and no time."""
+    situation = situation_of(run)
+    is_over = situation.today > situation.last_day
+    return is_over or (run.attempt or 0) >= situation.attempts
+
+
+def meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:
+    """Move a locked engagement to met: release its milestones and recognise the fee."""
     events.record(
         engagement=engagement,
         verb="engagement.met",

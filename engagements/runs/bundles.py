@@ -5,28 +5,32 @@ from __future__ import annotations
 from benchmarks import bundles, storage
 from benchmarks.models import Verdict
 from benchmarks.records.redaction import withhold_source
-from engagements.access import is_staff_member
+from engagements.access import is_staff_member, may_sign
 from engagements.people.models import User
 from engagements.runs.models import EngagementRun
-from engagements.runs.summary import record_of
+from engagements.runs.summary import record_of, verdict_of
 
 WITHHELD = (
-    "The kernel's source is released once the target is met; until then the consultancy keeps it."
+    "The kernel's source is released once the target is met, and to a signatory for the repeat of "
+    "a disputed run."
 )
 
 
 def customer_may_have_source(run: EngagementRun) -> bool:
-    """Return whether the customer may download the source: after an acceptance run met the "
-    "target."""
-    record = record_of(run)
-    accepted = run.purpose == EngagementRun.Purpose.ACCEPTANCE
-    return accepted and record is not None and record.verdict == Verdict.MET
+    """Whether the customer may download the source: after an acceptance run met the target."""
+    is_acceptance = run.purpose == EngagementRun.Purpose.ACCEPTANCE
+    return is_acceptance and verdict_of(run) == Verdict.MET
 
 
 def may_have_source(*, run: EngagementRun, by: User) -> bool:
-    """Return whether `by` may download the source: staff always, the customer once the target "
-    "is met."""
-    return is_staff_member(by) or customer_may_have_source(run)
+    """Whether `by` may download the source: staff always, the customer once the target is met.
+
+    The customer's signatories also for the repeat of a disputed run, once it was released.
+    """
+    if is_staff_member(by) or customer_may_have_source(run):
+        return True
+    released = run.disputes.filter(source_released_at__isnull=False, ended_at__isnull=True)
+    return released.exists() and may_sign(by, run.engagement.customer)
 
 
 def bundle(*, run: EngagementRun, by: User) -> bytes:

@@ -57,20 +57,23 @@ _TRIAL: Final = "This was a trial run, without effect on a contract."
 
 
 def explain(run: EngagementRun, summary: Mapping[str, Any]) -> Explanation:
-    """Explain the verdict in `summary` under the contract of `run`."""
-    verdict = Verdict(summary["verdict"])
+    """Explain the verdict in `summary` under the contract of `run`, and a repeat's in its place."""
+    measured = Verdict(summary["verdict"])
+    verdict = Verdict(run.repeat_verdict or measured)
     headline, consequence = _TRIAL_HEADLINES[verdict], _TRIAL
     is_acceptance = run.purpose == EngagementRun.Purpose.ACCEPTANCE
     if is_acceptance and run.contract_version is not None:
         outcome = outcome_of_run(run)
         headline, consequence = outcome.headline, outcome.text
-    return Explanation(
-        headline, _reason(verdict, summary), confidence(summary), consequence, _TONES[verdict]
-    )
+    reason = _reason(measured, summary)
+    if run.repeat_verdict:
+        reason = f"{reason} The repeat of the run replaces this verdict: {verdict.label.lower()}."
+    return Explanation(headline, reason, confidence(summary), consequence, _TONES[verdict])
 
 
 def headline_of(run: EngagementRun, verdict: str) -> str:
-    """The headline of a run with this verdict, without a query."""
+    """The headline of a run with this verdict, or with that of its repeat, without a query."""
+    verdict = run.repeat_verdict or verdict
     is_decided = run.concluded_at is not None
     if run.purpose == EngagementRun.Purpose.ACCEPTANCE and is_decided:
         return outcomes.headline(verdict, run.attempt, repeats_noise=run.is_noise_repeat)

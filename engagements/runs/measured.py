@@ -9,7 +9,7 @@ from engagements.runs.estimates import Estimate
 from engagements.runs.explanations import explain, headline_of
 from engagements.runs.labels import RUN_LABELS
 from engagements.runs.models import EngagementRun
-from engagements.runs.summary import record_of
+from engagements.runs.summary import record_of, verdict_of
 from engagements.templatetags.show import ratio
 
 
@@ -60,7 +60,7 @@ def run_row(run: EngagementRun) -> RunRow:
     """Return a run with its verdict, or its state before."""
     record = record_of(run)
     if record is not None:
-        return RunRow(run, record.verdict, headline_of(run, record.verdict))
+        return RunRow(run, verdict_of(run), headline_of(run, record.verdict))
     return RunRow(run, run.run.state, RUN_LABELS[run.run.state])
 
 

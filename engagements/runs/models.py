@@ -7,10 +7,10 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
-from benchmarks.models import Run
+from benchmarks.models import Run, Verdict
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
-from engagements.runs.triggers import ATTEMPT_LEFT, ATTEMPT_SEALED, CONCLUDED, FINAL
+from engagements.runs.triggers import ATTEMPT_LEFT, ATTEMPT_SEALED, CONCLUDED, FINAL, REPEATED
 
 
 class EngagementRun(models.Model):
@@ -20,6 +20,7 @@ class EngagementRun(models.Model):
     `attempt` numbers those that count against the contract's acceptance runs, and
     `is_noise_repeat` marks those repeated for noise instead. The final attempt decides: the one
     that met the target or used up the last attempt, or that a consultant declared final.
+    `repeat_verdict` is that of a repeat which replaced the verdict of the record.
     """
 
     class Purpose(models.TextChoices):
@@ -36,6 +37,7 @@ class EngagementRun(models.Model):
     concluded_at = models.DateTimeField(null=True, blank=True)
     attempt = models.PositiveSmallIntegerField(null=True, blank=True)
     is_noise_repeat = models.BooleanField(default=False)
+    repeat_verdict = models.CharField(max_length=12, choices=Verdict, blank=True)
     final_at = models.DateTimeField(null=True, blank=True)
     declared_final_by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
@@ -88,6 +90,7 @@ class EngagementRun(models.Model):
             ATTEMPT_SEALED,
             CONCLUDED,
             FINAL,
+            REPEATED,
         ]
 
     def __str__(self) -> str:

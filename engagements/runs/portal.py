@@ -14,8 +14,10 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.models import Run
 from engagements import access, charts
+from engagements.access import actor
 from engagements.charts import describe
 from engagements.charts.responses import addresses, known_theme
+from engagements.people.models import User
 from engagements.runs import bundles, controls, operator_account, record_files
 from engagements.runs.estimates import estimate_of
 from engagements.runs.explanations import explain
@@ -50,7 +52,7 @@ STOP_POLLING = 286
 def run_page(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Show an acceptance run, live or measured, and how to repeat it."""
     run = _run(request, reference, pk)
-    return render(request, "runs/portal_run.html", {**_live(run), **_measured(run)})
+    return render(request, "runs/portal_run.html", {**_live(run), **_measured(run, actor(request))})
 
 
 @access.portal_page
@@ -59,7 +61,8 @@ def run_live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Render the live fragment; render the whole page and stop polling once the run has ended."""
     run = _run(request, reference, pk)
     if run.run.is_concluded:
-        response = render(request, "runs/_portal_run.html", {**_live(run), **_measured(run)})
+        context = {**_live(run), **_measured(run, actor(request))}
+        response = render(request, "runs/_portal_run.html", context)
         response.status_code = STOP_POLLING
         response["HX-Retarget"], response["HX-Reswap"] = "#run", "outerHTML"
     else:
@@ -92,7 +95,7 @@ def run_file(request: HttpRequest, reference: str, pk: int, name: str) -> HttpRe
     record = record_of(run)
     if name not in FILES or record is None:
         raise Http404("No such file.")
-    kind, with_source = "application/json", bundles.customer_may_have_source(run)
+    kind, with_source = "application/json", bundles.may_have_source(run=run, by=actor(request))
     if name == "record.json":
         content = record_files.content(run, with_source=with_source)
     elif name == "benchmark.json":
@@ -134,7 +137,7 @@ def _live(run: EngagementRun) -> dict[str, Any]:
     }
 
 
-def _measured(run: EngagementRun) -> dict[str, Any]:
+def _measured(run: EngagementRun, by: User) -> dict[str, Any]:
     record = record_of(run)
     if record is None:
         return {"record": None}
@@ -154,7 +157,7 @@ def _measured(run: EngagementRun) -> dict[str, Any]:
         "controls": controls.of(data) if data else None,
         "file_base": f"{run.engagement.reference}-run-{run.pk}",
         "candidate_name": _candidate_name(run),
-        "withheld": "" if bundles.customer_may_have_source(run) else bundles.WITHHELD,
+        "withheld": "" if bundles.may_have_source(run=run, by=by) else bundles.WITHHELD,
     }
 
 

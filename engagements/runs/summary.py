@@ -17,6 +17,12 @@ def record_of(run: EngagementRun) -> Record | None:
     return getattr(run.run, "record", None)
 
 
+def verdict_of(run: EngagementRun) -> str:
+    """Return the verdict of a measured run: that of a repeat, where one replaced it; else ""."""
+    record = record_of(run)
+    return run.repeat_verdict or (record.verdict if record else "")
+
+
 def runs_for_summary() -> QuerySet[EngagementRun]:
     """Runs with everything that `RunSummary` reads, to prefetch."""
     return EngagementRun.objects.select_related(

@@ -48,8 +48,32 @@ CONCLUDED = ReadOnly(
     fields=["attempt", "is_noise_repeat", "concluded_at"],
     condition=pgtrigger.Q(old__concluded_at__isnull=False),
 )
-FINAL = ReadOnly(
+# A met target that the repeat did not confirm may leave time for other attempts.
+FINAL = Trigger(
     name="final",
-    fields=["final_at", "declared_final_by"],
-    condition=pgtrigger.Q(old__final_at__isnull=False),
+    when=pgtrigger.Before,
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Condition(
+        "OLD.final_at IS NOT NULL AND (NEW.final_at, NEW.declared_final_by_id)"
+        " IS DISTINCT FROM (OLD.final_at, OLD.declared_final_by_id)"
+    ),
+    func=f"""
+    IF NEW.final_at IS NOT NULL OR NEW.repeat_verdict IN ('', 'met') THEN
+        {refuse("engagementrun.final", "A final attempt stays final.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+REPEATED = Trigger(
+    name="repeated",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert | pgtrigger.Update,
+    condition=pgtrigger.Condition("NEW.repeat_verdict <> ''"),
+    func=f"""
+    IF NOT EXISTS (SELECT 1 FROM engagements_measurementdispute WHERE run_id = NEW.id
+                   AND state = 'replaced' AND new_verdict = NEW.repeat_verdict) THEN
+        {refuse("engagementrun.repeated", "Only the repeat of a run replaces its verdict.")}
+    END IF;
+    RETURN NEW;
+    """,
 )

@@ -22,6 +22,7 @@ SUBJECTS: Final = {
     "settlement.disputed": "Settlement disputed",
     "measurement_dispute.raised": "Acceptance run disputed",
     "measurement_dispute.replaced": "Disputed verdict replaced: review the settlement",
+    "measurement_dispute.booking_proposed": "Repeat of a run to book",
     "overpayment_refund.proposed": "Refund of an overpayment to send",
     "write_off.proposed": "Write-off to approve",
     "engagement.reopened": "Refund returned by the bank",

@@ -11,7 +11,6 @@ from django.db.models import F, Q, Value
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from benchmarks.models import Verdict
 from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
 from engagements.billing.models import Invoice
 from engagements.billing.payment_triggers import limit_refunds
@@ -21,6 +20,7 @@ from engagements.people.models import User
 from engagements.settlements.triggers import (
     APPROVED_BY_ANOTHER,
     CHECK_GROUNDS,
+    CHECK_OVERTURNED,
     CHECK_RETURNED,
     HOLD_DISPUTED,
     LOCK_SETTLEMENT,
@@ -38,6 +38,8 @@ class Settlement(models.Model):
     figures are fixed with the proposal. Proposer, approver and payer differ, and neither of the
     last two has set the refund account; a proposal by the application has no proposer. A paid
     settlement is final, unless the bank returns its refund; a further one may follow it.
+    `overturned_at`: the repeat of an acceptance run met the target. The customer then owes what
+    it received, within the whole fee.
     """
 
     class State(models.TextChoices):
@@ -77,6 +79,7 @@ class Settlement(models.Model):
     payment_reference = models.CharField(max_length=80, blank=True)
     voided_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     void_reason = models.TextField(blank=True)
+    overturned_at = models.DateTimeField(null=True, blank=True)
     credit_notes = models.ManyToManyField(
         Invoice, through="SettlementCreditNote", related_name="settlements"
     )
@@ -170,7 +173,7 @@ class Settlement(models.Model):
             ),
             ReadOnly(
                 name="final",
-                exclude=["state"],
+                exclude=["state", "overturned_at"],
                 condition=pgtrigger.Q(old__state="voided")
                 | pgtrigger.Q(old__state="paid", new__state="paid"),
             ),
@@ -191,6 +194,7 @@ class Settlement(models.Model):
             ),
             CHECK_RETURNED,
             CHECK_GROUNDS,
+            CHECK_OVERTURNED,
             HOLD_DISPUTED,
             APPROVED_BY_ANOTHER,
             PAID_BY_ANOTHER,
@@ -239,7 +243,9 @@ class Settlement(models.Model):
         Reads `contract_version.settlements.all()`: prefetch for many.
         """
         rows = self.contract_version.settlements.all()
-        return all(row.state == self.State.VOIDED and row.pk <= self.pk for row in rows)
+        return self.overturned_at is None and all(
+            row.state == self.State.VOIDED and row.pk <= self.pk for row in rows
+        )
 
     @property
     def earlier_proposals(self) -> list[Settlement]:
@@ -289,8 +295,8 @@ class Settlement(models.Model):
 
 def holds(dispute: MeasurementDispute) -> bool:
     """Whether the dispute of an acceptance run holds a settlement: open, or the repeat met the
-    target."""
-    return dispute.state == "open" or dispute.new_verdict == Verdict.MET
+    target after the refund was sent and finance has not booked that yet."""
+    return dispute.state == "open" or dispute.awaits_booking
 
 
 class SettlementCreditNote(models.Model):

@@ -144,7 +144,9 @@ def contracts_with_unsettled_payments() -> QuerySet[ContractVersion]:
     refunded = of_contract.filter(state__in=REFUNDED).order_by().values("contract_version")
     payments = Payment.objects.filter(invoice__engagement=OuterRef("engagement")).order_by()
     received = payments.values("invoice__engagement").annotate(total=Sum("amount")).values("total")
-    open_ones = Settlement.objects.filter(state__in=OPEN_SETTLEMENTS)
+    # An overturned settlement keeps nothing back: the whole fee is owed.
+    ended = Q(state__in=OPEN_SETTLEMENTS) | Q(overturned_at__isnull=False)
+    open_ones = Settlement.objects.filter(ended)
     return (
         ContractVersion.objects.alias(
             received=Subquery(received, output_field=AMOUNT),

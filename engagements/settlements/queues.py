@@ -56,7 +56,7 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
     """
     open_dispute = Dispute.objects.filter(settlement=OuterRef("pk"), resolved_at__isnull=True)
     measured = Engagement.objects.filter(
-        Q(measurement_disputes__state="open") | Q(measurement_disputes__new_verdict="met"),
+        Q(measurement_disputes__state="open") | Q(measurement_disputes__awaits_booking=True),
         pk=OuterRef("contract_version__engagement"),
     )
     rows = Settlement.objects.annotate(has_open_dispute=Exists(open_dispute) | Exists(measured))
@@ -66,6 +66,7 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
         rows = rows.filter(has_open_dispute=queue == Queue.ON_HOLD)
     if queue == Queue.OVERDUE:
         today = timezone.localdate()
+        rows = rows.filter(overturned_at__isnull=True)
         rows = rows.alias(due_on=_due_on()).filter(refund__gt=0, due_on__lt=today)
         rows = rows.exclude(Exists(_successors()), state=State.VOIDED)
     if text:

@@ -109,9 +109,9 @@ def create_proposal(
     """Fix the figures, credit unpaid invoices and void unearned milestones.
 
     The caller holds the engagement's lock and has checked the grounds. An active engagement
-    becomes missed.
+    becomes missed; so does a met one whose target the repeat of a run did not meet.
     """
-    if engagement.stage == Stage.ACTIVE:
+    if engagement.stage in (Stage.ACTIVE, Stage.MET):
         _record_missed(engagement, reason)
     contract.engagement = engagement
     write_offs.reverse_all(engagement=engagement, reason="The settlement counts all payments.")
@@ -257,3 +257,23 @@ def void(*, settlement: Settlement, reason: str, by: User) -> Settlement:
     advance(row, engagement, State.VOIDED, f"Settlement voided: {why}", by, reason=why)
     postings.settlement_voided(row)
     return row
+
+
+def overturn(settlement: Settlement, *, reason: str, by: User) -> None:
+    """End a settlement whose missed target the repeat of a run undoes, under the caller's lock.
+
+    Before money moves it is voided; a paid one stays, and its refund counts as owed again.
+    """
+    if settlement.overturned_at is not None:
+        return
+    if settlement.is_open:
+        require_state(settlement, State.PROPOSED, State.APPROVED, State.FAILED, to="to be voided")
+        disputes.end_open(settlement, resolution=reason, by=by)
+        settlement.voided_by, settlement.void_reason = by, reason
+        settlement.overturned_at = timezone.now()
+        engagement = settlement.contract_version.engagement
+        advance(settlement, engagement, State.VOIDED, f"Settlement voided: {reason}", by)
+        postings.settlement_voided(settlement)
+    elif settlement.state == State.PAID:
+        settlement.overturned_at = timezone.now()
+        settlement.save(update_fields=["overturned_at"])

@@ -49,7 +49,7 @@ HOLD_DISPUTED = Trigger(
         SELECT 1 FROM engagements_measurementdispute dispute
         JOIN engagements_contractversion contract ON contract.engagement_id = dispute.engagement_id
         WHERE contract.id = NEW.contract_version_id
-          AND (dispute.state = 'open' OR dispute.new_verdict = 'met')
+          AND (dispute.state = 'open' OR dispute.awaits_booking)
     ) THEN
         {refuse("settlement.on_hold", "A disputed settlement is on hold.")}
     END IF;
@@ -99,7 +99,7 @@ CHECK_GROUNDS = Trigger(
         JOIN engagements_contractversion contract ON contract.engagement_id = run.engagement_id
         JOIN benchmarks_record record ON record.run_id = run.run_id
         WHERE contract.id = NEW.contract_version_id AND run.final_at IS NOT NULL
-          AND record.verdict <> 'met'
+          AND coalesce(nullif(run.repeat_verdict, ''), record.verdict) <> 'met'
     ) THEN
         {refuse("settlement.no_final_attempt", "No attempt of this contract is final.")}
     END IF;
@@ -108,9 +108,27 @@ CHECK_GROUNDS = Trigger(
         JOIN engagements_contractversion contract ON contract.engagement_id = run.engagement_id
         JOIN benchmarks_record record ON record.run_id = run.run_id
         WHERE contract.id = NEW.contract_version_id AND run.purpose = 'acceptance'
-          AND run.attempt IS NOT NULL AND record.verdict = 'disqualified'
+          AND run.attempt IS NOT NULL
+          AND coalesce(nullif(run.repeat_verdict, ''), record.verdict) = 'disqualified'
     ) < 2 THEN
         {refuse("settlement.no_cause", "A cause is two disqualified acceptance runs.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+CHECK_OVERTURNED = Trigger(
+    name="overturned",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert | pgtrigger.Update,
+    condition=pgtrigger.Condition("NEW.overturned_at IS NOT NULL"),
+    func=f"""
+    IF NEW.state NOT IN ('voided', 'paid') OR NOT EXISTS (
+        SELECT 1 FROM engagements_engagementrun run
+        JOIN engagements_contractversion contract ON contract.engagement_id = run.engagement_id
+        WHERE contract.id = NEW.contract_version_id AND run.repeat_verdict = 'met'
+    ) THEN
+        {refuse("settlement.overturned", "Only a repeat that met the target overturns it.")}
     END IF;
     RETURN NEW;
     """,

@@ -11,7 +11,7 @@ from django.db.models import Q
 from benchmarks.triggers import FSM
 from engagements.common.money import format_money
 from engagements.contracts.models import ContractVersion
-from engagements.contracts.triggers import freeze_parts
+from engagements.contracts.triggers import CHECK_REINSTATED, freeze_parts
 
 
 class ReleaseCondition(models.TextChoices):
@@ -103,10 +103,12 @@ class Milestone(models.Model):
                 "state",
                 {
                     "pending": {"released", "void"},
-                    "released": {"billed", "void"},
+                    "released": {"billed", "void", "pending"},
                     "billed": {"released", "void"},
+                    "void": {"pending", "released"},
                 },
             ),
+            CHECK_REINSTATED,
         ]
 
     def __str__(self) -> str:

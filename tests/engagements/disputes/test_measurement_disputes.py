@@ -15,16 +15,24 @@ from django.utils import timezone
 
 from benchmarks.records import records, signatures
 from benchmarks.services import keys
-from engagements.disputes import repeats, services
+from benchmarks.verdict import consistency
+from engagements import closing
+from engagements.billing.balances import open_invoices
+from engagements.billing.models import Invoice
+from engagements.disputes import repeats, services, verdicts
 from engagements.disputes.models import MeasurementDispute
 from engagements.engagement.models import Stage
+from engagements.ledger.positions import positions_of
 from engagements.notifications.models import Mail
+from engagements.payouts import refunds
 from engagements.runs import bundles
 from engagements.runs.attempts import outcome_of_run
+from engagements.runs.explanations import explain
 from engagements.runs.models import EngagementRun
 from engagements.runs.outcomes import Money
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
+from engagements.settlements.queries import has_unsettled_payments
 from tests.engagements import story as told
 from tests.engagements.charts.measured import record
 from tests.engagements.signing_in import as_just_signed_in
@@ -114,7 +122,7 @@ def test_only_a_repeat_of_the_same_measurement_counts(story: Story) -> None:
 def test_the_settlement_waits() -> None:
     late = told.missed()
     settlement = Settlement.objects.get(contract_version__engagement=late.engagement)
-    dispute = raised(late)
+    raised(late)
     assert outcome_of_run(run_of(late)).money == Money.ON_HOLD
     settlement.refresh_from_db()
     assert settlement.is_on_hold
@@ -122,11 +130,177 @@ def test_the_settlement_waits() -> None:
         settlements.approve(settlement=settlement, by=late.finance)
     with refused("settlement.on_hold"):
         write(settlement, state="approved")
-    # The repeat met the target of a contract that counts as missed: still nothing is paid.
-    ended = repeats.upload(dispute=dispute, content=signed(repeat(late, 2.6)), by=late.signatory)
-    assert ended.new_verdict == "met"
-    with declined("settlement.on_hold"):
-        settlements.approve(settlement=settlement, by=late.finance)
+
+
+def balances(story: Story) -> dict[str, Decimal]:
+    """The balances of the accounts that are not zero, debit positive."""
+    found = positions_of(story.engagement, "EUR").balances
+    return {code: amount for code, amount in found.items() if amount}
+
+
+def states(story: Story) -> list[str]:
+    return [each.state for each in story.contract.milestones.order_by("position")]
+
+
+def met_by_repeat(story: Story, dispute: MeasurementDispute) -> MeasurementDispute:
+    ended = repeats.upload(dispute=dispute, content=signed(repeat(story, 2.6)), by=story.signatory)
+    story.engagement.refresh_from_db()
+    return ended
+
+
+@pytest.mark.parametrize("is_approved", [False, True])
+def test_a_met_repeat_replaces_the_settlement_before_money_moves(is_approved: bool) -> None:
+    story = told.underway()
+    kept = states(story)
+    told.measured(story, 1.1)
+    if is_approved:
+        told.approved(story)
+    met_by_repeat(story, raised(story))
+    assert (story.engagement.stage, story.settlement.state) == (Stage.MET, "voided")
+    assert not story.settlement.needs_reproposal
+    earned = -balances(story)["fee_revenue"], -balances(story)["audit_revenue"]
+    audit = story.contract.audit_cost
+    assert earned == (story.contract.fee - audit, audit)
+    # What an approved settlement credited is billed anew, and paid by what came in before.
+    target = [each.condition for each in story.contract.milestones.order_by("position")]
+    kept[target.index("target_met")] = "released"
+    assert states(story) == (["released", *kept[1:]] if is_approved else kept)
+    explained = explain(run_of(story), run_of(story).run.record.summary)
+    assert explained.headline == "Target met"
+    assert bundles.customer_may_have_source(run_of(story))
+
+
+def test_after_the_refund_two_people_of_finance_book_the_repeat(client: Client) -> None:
+    story = told.missed()
+    dispute = raised(story)
+    services.withdraw(dispute=dispute, by=story.signatory)
+    row = refunds.start_payment(settlement=told.approved(story), by=story.finance)
+    settlement = refunds.mark_paid(settlement=row, reference="REFUND-1", by=story.finance)
+    ended = met_by_repeat(story, raised(story))
+    assert (ended.awaits_booking, story.engagement.stage) == (True, Stage.MISSED)
+    url = reverse("run-dispute-finance", args=[story.reference, ended.run_id])
+    for user, code in ((story.consultant, 403), (story.stranger, 404), (story.finance, 302)):
+        as_just_signed_in(client, user)
+        assert client.post(url, {"act": "book"}).status_code == code
+    with declined("dispute.booked_by_another"):
+        verdicts.book(dispute=ended, by=story.finance)
+    with refused("dispute.booked_by_another"):
+        write(ended, booked_by=story.finance, awaits_booking=False)
+    verdicts.book(dispute=ended, by=story.second)
+    settlement.refresh_from_db()
+    story.engagement.refresh_from_db()
+    assert (settlement.state, story.engagement.stage) == ("paid", Stage.MET)
+    # The whole fee is billed again, and what was refunded is owed.
+    told.invoiced(story, *(p for p, s in enumerate(states(story), 1) if s == "released"))
+    due = sum(each.amount_due for each in open_invoices().filter(engagement=story.engagement))
+    issued = Invoice.objects.filter(engagement=story.engagement, kind="invoice")
+    credited = Invoice.objects.filter(engagement=story.engagement, kind="credit_note")
+    billed = sum(each.gross for each in issued) - sum(each.gross for each in credited)
+    received = sum(each.amount for invoice in issued for each in invoice.payments.all())
+    assert due == billed + settlement.refund - received == balances(story)["receivables"]
+    assert not has_unsettled_payments(story.engagement)
+    client.force_login(story.signatory)
+    page = client.get(reverse("portal-engagement", args=[story.reference])).content.decode()
+    assert "what was refunded is part of" in page
+
+
+def test_a_dispute_keeps_an_engagement_open() -> None:
+    story = told.missed()
+    settlement = refunds.start_payment(settlement=told.approved(story), by=story.finance)
+    refunds.mark_paid(settlement=settlement, reference="REFUND-1", by=story.finance)
+    closing.close(engagement=story.engagement, by=story.finance)
+    dispute = raised(story)
+    story.engagement.refresh_from_db()
+    assert story.engagement.stage == Stage.MISSED
+    with declined("closing.run_disputed"):
+        closing.close(engagement=story.engagement, by=story.finance)
+    services.withdraw(dispute=dispute, by=story.signatory)
+    closing.close(engagement=story.engagement, by=story.finance)
+
+
+@pytest.mark.parametrize(("attempts", "stage"), [(1, Stage.MISSED), (3, Stage.ACTIVE)])
+def test_a_missed_repeat_takes_a_met_target_back(attempts: int, stage: Stage) -> None:
+    story = told.active(told.offered(told.audited(told.opened()), attempts=attempts))
+    told.paid(story)
+    before = balances(story)
+    told.measured(story, 2.6)
+    dispute = raised(story)
+    repeats.upload(dispute=dispute, content=signed(repeat(story, 1.1)), by=story.signatory)
+    story.engagement.refresh_from_db()
+    assert story.engagement.stage == stage
+    assert run_of(story).repeat_verdict == "missed"
+    if stage == Stage.MISSED:
+        assert story.settlement.reason == "missed"
+        assert balances(story).get("fee_revenue") is None
+        return
+    assert balances(story) == before
+    assert "target_met" not in story.contract.milestones.filter(state="released").values_list(
+        "condition", flat=True
+    )
+    told.measured(story, 2.7)
+    assert story.engagement.stage == Stage.MET
+
+
+def test_the_database_undoes_no_verdict_without_a_repeat() -> None:
+    story = told.missed()
+    run = run_of(story)
+    with refused("engagementrun.repeated"):
+        write(run, repeat_verdict="met")
+    with refused("engagement.repeat"):
+        write(story.engagement, stage="met")
+    with refused("milestone.reinstated"):
+        write(story.contract.milestones.filter(state="void")[0], state="pending")
+    with refused("settlement.overturned"):
+        write(story.settlement, overturned_at=timezone.now())
+    with refused("engagementrun.final"):
+        write(run, final_at=None)
+
+
+def test_other_libraries_decline_a_repeat_and_another_driver_is_noted(story: Story) -> None:
+    dispute = raised(story)
+    usual = repeat(story, 1.1, noise=0.03)
+
+    def on(**versions: str) -> bytes:
+        changed = usual | {"environment": usual["environment"] | versions}
+        return signed(consistency.seal(changed))
+
+    with declined("dispute.other_versions"):
+        repeats.upload(dispute=dispute, content=on(torch="2.9.0"), by=story.signatory)
+    content = on(driver="590.1")
+    ended = repeats.upload(dispute=dispute, content=content, by=story.signatory)
+    assert "590.1" in ended.outcome
+
+
+def test_the_source_is_released_for_the_repeat_alone(story: Story, client: Client) -> None:
+    dispute = raised(story, repeater="expert", expert="Prof. Gauge")
+    url = reverse("portal-run-file", args=[story.reference, run_of(story).pk, "candidate"])
+    as_just_signed_in(client, story.signatory)
+    assert client.get(url).status_code == 404
+    services.release_source(dispute=dispute, by=story.consultant)
+    assert b"prepare" in client.get(url).content
+    client.force_login(story.viewer)
+    assert client.get(url).status_code == 404
+    services.withdraw(dispute=dispute, by=story.signatory)
+    client.force_login(story.signatory)
+    assert client.get(url).status_code == 404
+
+
+def test_the_cost_of_the_repeat_follows_the_outcome(story: Story) -> None:
+    dispute = raised(story, repeater="expert", expert="Prof. Gauge")
+    ended = repeats.upload(
+        dispute=dispute,
+        content=signed(repeat(story, 1.1, noise=0.03)),
+        cost=Decimal(900),
+        cost_payer="consultancy",
+        by=story.consultant,
+    )
+    assert (ended.cost_bearer, ended.owes_reimbursement) == ("customer", True)
+    with declined("access.finance_only"):
+        services.reimburse(dispute=ended, reference="INV-7", by=story.consultant)
+    paid = services.reimburse(dispute=ended, reference="INV-7", by=story.finance)
+    assert not paid.owes_reimbursement
+    with declined("dispute.nothing_to_reimburse"):
+        services.reimburse(dispute=ended, reference="INV-8", by=story.finance)
 
 
 def test_the_party_that_asked_withdraws(story: Story) -> None:

@@ -7,7 +7,6 @@ shown; whether to trust it is the reader's decision.
 from __future__ import annotations
 
 import hashlib
-import io
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
 from engagements.common.errors import ApplicationError
+from engagements.documents import pdf_reading
 
 # Bytes that signatures may add to the issued file: certificates, time stamps, a small picture.
 MAX_ADDED_BYTES = 2**20
@@ -67,10 +67,9 @@ def validate(content: bytes, *, issued: bytes) -> ExternalSignature:
 
 
 def _validated(content: bytes, issued: bytes) -> ExternalSignature:
-    from pyhanko.pdf_utils.reader import PdfFileReader
-
-    before = PdfFileReader(io.BytesIO(issued)).embedded_regular_signatures
-    found = PdfFileReader(io.BytesIO(content)).embedded_regular_signatures
+    reader = pdf_reading.reader_class()
+    before = reader(issued).embedded_regular_signatures
+    found = reader(content).embedded_regular_signatures
     if not before or not len(before) < len(found) <= MAX_SIGNATURES:
         raise ApplicationError(
             "The PDF has no signature besides the consultancy’s. Sign it and upload it again.",

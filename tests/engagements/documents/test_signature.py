@@ -22,7 +22,7 @@ from pypdf import PdfReader
 from weasyprint import HTML
 
 from engagements import documents
-from engagements.documents import certificate, signature
+from engagements.documents import certificate, pdf_reading, signature
 from engagements.documents.models import Document
 from tests.engagements.charts import measured
 from tests.engagements.document_story import Story
@@ -55,7 +55,7 @@ def validated(content: bytes) -> PdfSignatureStatus:
     """Validate with pyHanko, trusting this installation's certificate."""
     der = certificate.own().certificate.public_bytes(serialization.Encoding.DER)
     trusted = ValidationContext(trust_roots=[asn1.Certificate.load(der)])
-    found = PdfFileReader(io.BytesIO(content)).embedded_signatures
+    found = pdf_reading.reader_class()(content).embedded_signatures
     assert len(found) == 1
     return validate_pdf_signature(found[0], trusted)
 

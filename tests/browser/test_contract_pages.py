@@ -49,10 +49,10 @@ def amended(world: World, contract: ContractVersion) -> ContractVersion:
 
 def test_pages_of_contracts_fit_and_read(window: Window, world: World) -> None:
     viewer = Viewer(window)
-    contract, fresh = world.active(), world.active()
-    new = amended(world, contract)
+    contract = world.active()
     reference = contract.engagement.reference
-    viewer.glance(world.consultant, reverse("contract-amend", args=[fresh.engagement.reference]))
+    viewer.glance(world.consultant, reverse("contract-amend", args=[reference]))
+    new = amended(world, contract)
     viewer.glance(world.consultant, reverse("engagement-contract", args=[reference]))
     viewer.glance(world.signatory, reverse("portal-contract", args=[reference]))
     clauses.publish(slug="law", title="Law", text="Another law.\n\n" * 9, by=world.admin)

@@ -1,4 +1,4 @@
-"""Appearance of all pages: wide and narrow, light and dark."""
+"""Appearance of all pages: each template once in `make test`, in all looks in `make soak`."""
 
 from __future__ import annotations
 
@@ -41,21 +41,27 @@ class Viewer:
     wrong: list[str] = field(default_factory=list)
     _windows: dict[User | None, tuple[Page, Ear]] = field(default_factory=dict)
     _known_looks: set[str] = field(default_factory=set)
+    _turns: int = 0
 
     def glance(self, user: User | None, url: str, *, status: int = 200) -> None:
-        """Check one page: all rules when wide and light, overflow narrow, contrast in the dark.
+        """Check one page once, by turns wide and light or narrow and dark; overflow at both widths.
 
         Contrast is checked once for each combination of colours and letters.
         """
-        page = self._open(user, url, status)
-        self._note(user, url, "wide", [*broken_pictures(page), *sticking_out(page)])
-        self._note(user, url, "light", barriers(page, **NO_CONTRAST))
-        self._note(user, url, "light", faint_looks(page, self._known_looks))
+        self._turns += 1
+        seen, other = (WIDE, NARROW) if self._turns % 2 else (NARROW, WIDE)
+        theme: Theme = "light" if seen is WIDE else "dark"
+        page = self._open(user, url, status, size=seen, theme=theme)
+        found = [
+            *broken_pictures(page),
+            *sticking_out(page),
+            *barriers(page, **NO_CONTRAST),
+            *faint_looks(page, self._known_looks),
+        ]
+        self._note(user, url, f"{seen['width']} px {theme}", found)
         keep_pictures(page)
-        page.emulate_media(color_scheme="dark")
-        self._note(user, url, "dark", faint_looks(page, self._known_looks))
-        page.set_viewport_size(NARROW)
-        self._note(user, url, "narrow", sticking_out(page))
+        page.set_viewport_size(other)
+        self._note(user, url, f"{other['width']} px", sticking_out(page))
         self._listen(user, url)
 
     def look(self, user: User | None, url: str) -> None:
@@ -83,10 +89,18 @@ class Viewer:
         self._note(user, url, "narrow", sticking_out(page))
         self._listen(user, url)
 
-    def _open(self, user: User | None, url: str, status: int = 200) -> Page:
+    def _open(
+        self,
+        user: User | None,
+        url: str,
+        status: int = 200,
+        *,
+        size: ViewportSize = WIDE,
+        theme: Theme = "light",
+    ) -> Page:
         page, ear = self._window_of(user)
-        page.set_viewport_size(WIDE)
-        page.emulate_media(color_scheme="light")
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=theme)
         response = page.goto(url)
         assert response is not None
         if response.status != status:
@@ -150,30 +164,32 @@ def test_pages_of_a_new_installation_fit_and_read(window: Window) -> None:
     assert not viewer.wrong, viewer.report()
 
 
-def test_very_long_names_overflow_no_page(window: Window) -> None:
+@pytest.mark.parametrize("most", [5, pytest.param(None, marks=pytest.mark.soak)])
+def test_very_long_names_overflow_no_page(window: Window, most: int | None) -> None:
     case, offered = staging.long_named()
     run = case.engagement.runs.get()
     content = statement(("5.00", f"{case.invoice.reference} {'EREF+' * 24}"))
     bank_file = bank_imports.import_file(
         filename=f"{'x' * 90}.xml", content=content, by=case.finance
     )
-    names = ["engagement", "engagement-audit", "engagement-contract"]
-    pages = [(case.consultant, reverse(name, args=[case.reference])) for name in names]
-    pages += [
+    pages = [
+        (case.consultant, reverse("engagement", args=[case.reference])),
+        (case.finance, reverse("settlement", args=[case.settlement.pk])),
+        (case.finance, reverse("bank-import", args=[bank_file.pk])),
+        (case.signatory, reverse("portal")),
+        (case.signatory, reverse("portal-contract", args=[offered.reference])),
+        (case.consultant, reverse("engagement-audit", args=[case.reference])),
+        (case.consultant, reverse("engagement-contract", args=[case.reference])),
         (case.consultant, reverse("board")),
         (case.consultant, staging.run_page("run", run)),
         (case.finance, reverse("finance")),
-        (case.finance, reverse("settlement", args=[case.settlement.pk])),
         (case.finance, reverse("bank")),
-        (case.finance, reverse("bank-import", args=[bank_file.pk])),
-        (case.signatory, reverse("portal")),
         (case.signatory, reverse("portal-engagement", args=[case.reference])),
-        (case.signatory, reverse("portal-contract", args=[offered.reference])),
         (case.signatory, staging.run_page("portal-run", run)),
     ]
     viewer = Viewer(window)
 
-    for user, url in pages:
+    for user, url in pages[:most]:
         viewer.measure(user, url)
 
     assert not viewer.wrong, viewer.report()

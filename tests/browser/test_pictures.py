@@ -19,6 +19,8 @@ from tests.engagements.charts import test_charts
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
+# One of each kind in `make test`, all in `make soak`.
+SHORT = ("interval", "timeline", "life", "all ratios")
 # What is drawn beyond the edges of its picture, in points.
 OVER_THE_EDGE = """(svg) => {
   const drawn = svg.getBBox(), sheet = svg.viewBox.baseVal;
@@ -28,7 +30,12 @@ OVER_THE_EDGE = """(svg) => {
 }"""
 
 
-def test_every_picture_for_a_phone_is_drawn_whole(browser: Browser) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [("interval", "timeline", "life", "all ratios"), pytest.param((), marks=pytest.mark.soak)],
+)
+def test_every_picture_for_a_phone_is_drawn_whole(browser: Browser, names: tuple[str, ...]) -> None:
+    """One of each kind in `make test`, all in `make soak`."""
     drawings = {
         **test_charts.DRAWN,
         **test_audit_charts.DRAWN,
@@ -40,7 +47,8 @@ def test_every_picture_for_a_phone_is_drawn_whole(browser: Browser) -> None:
         ),
     }
     page = browser.new_page(viewport=PHONE)
-    for name, draw in drawings.items():
+    for name in names or drawings:
+        draw = drawings[name]
         page.set_content(draw(theme="light_narrow"))
         svg = page.locator("svg").first
         width_pt = svg.evaluate("(svg) => svg.viewBox.baseVal.width")

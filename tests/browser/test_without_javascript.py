@@ -51,6 +51,7 @@ def test_a_consultant_records_a_finding(plain: Window) -> None:
     assert (found.outcome, found.value) == (outcome, value)
 
 
+@pytest.mark.soak
 def test_a_consultant_has_a_run_measured(plain: Window) -> None:
     case = story.underway()
     page = plain(case.consultant)

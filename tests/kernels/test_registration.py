@@ -44,11 +44,10 @@ def test_a_candidate_is_one_operator_of_a_compiled_graph(operator: str, name: st
 def test_schema_and_fake_agree_with_the_kernel(operator: str, name: str) -> None:
     what, axes = catalogue.definition(operator), sizes_of(operator)["everything free is one"]
     registered: Any = registration.register(operator, name)
-    torch.library.opcheck(
-        registered,
-        arguments_of(what, axes),
-        test_utils=("test_schema", "test_faketensor"),
-    )
+    # The schema's check multiplies its arguments, which torch cannot do in FP8 on a processor.
+    in_fp8 = any(spec.dtype.startswith("float8") for spec in what.state + what.inputs)
+    checks = ("test_faketensor",) if in_fp8 else ("test_schema", "test_faketensor")
+    torch.library.opcheck(registered, arguments_of(what, axes), test_utils=checks)
 
 
 def _all(result: Any) -> tuple[Tensor, ...]:

@@ -16,7 +16,12 @@ LISTED = 12
 
 # Likely operators of the catalogue by family; a consultant chooses.
 DEFINITIONS = {
-    "attention": ("flash_attention", "shared_prefix_attention", "windowed_skip_attention"),
+    "attention": (
+        "flash_attention",
+        "paged_decode",
+        "shared_prefix_attention",
+        "windowed_skip_attention",
+    ),
     "mixture of experts": ("moe_routing",),
     "quantisation": ("int8_quantize", "residual_norm_quantize", "int8_linear", "int4_linear"),
     "matrix product": ("fused_linear_relu", "fused_ffn", "int8_linear", "int4_linear"),

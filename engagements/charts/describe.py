@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from benchmarks.verdict.explanations import level, shown_level
 from engagements.charts.limits import measured_roof
-from engagements.common.confidence import level, shown_level
 from engagements.common.ratios import measured, times
 
 Data = Mapping[str, Any]

@@ -323,7 +323,8 @@ FIELDS: Sequence[TermsField] = (
             "Repeats for noise",
             0,
             MAX_NOISE_REPEATS,
-            "Runs inconclusive for noise that do not count as attempts.",
+            "Runs that noise alone left inconclusive, their interval beside the target. They do "
+            "not count as attempts.",
         ),
         row="runs",
     ),

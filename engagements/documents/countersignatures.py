@@ -7,20 +7,28 @@ shown; whether to trust it is the reader's decision.
 from __future__ import annotations
 
 import hashlib
-from concurrent.futures import ThreadPoolExecutor
+import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-
 from engagements.common.errors import ApplicationError
-from engagements.documents import pdf_reading
 
 # Bytes that signatures may add to the issued file: certificates, time stamps, a small picture.
 MAX_ADDED_BYTES = 2**20
-MAX_SIGNATURES = 8
+SECONDS = 30
+_SCRIPT = Path(__file__).with_name("countersigned.py")
+_MESSAGES = {
+    "no_signature": "The PDF has no signature besides the consultancy’s. Sign it and upload it "
+    "again.",
+    "own_signature": "The newest signature is the consultancy’s own. Sign the PDF as the customer.",
+    "broken": "A signature of this PDF is broken. Sign the issued PDF again.",
+    "changed": "The PDF was changed besides being signed. Sign the issued PDF again.",
+    "unreadable": "This PDF or its signature cannot be read. Sign the issued PDF again.",
+}
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ def validate(content: bytes, *, issued: bytes) -> ExternalSignature:
 
     Each signature has to be intact and the newest has to cover the whole file; after the
     consultancy's own only signing and filling in of forms are permitted. ApplicationError
-    otherwise.
+    otherwise, and for a file that needs more time or memory than any signature does.
     """
     added = len(content) - len(issued)
     if added > MAX_ADDED_BYTES:
@@ -52,67 +60,31 @@ def validate(content: bytes, *, issued: bytes) -> ExternalSignature:
             "Sign the PDF of this contract as issued, and upload it without saving it anew.",
             code="countersignature.other_document",
         )
-    # pyHanko runs an event loop, which fails in a thread that already has one.
-    with ThreadPoolExecutor(1) as thread:
-        try:
-            return thread.submit(_validated, content, issued).result()
-        except ApplicationError:
-            raise
-        # A hostile file can make the parser fail in any way.
-        except Exception as error:
-            raise ApplicationError(
-                "This PDF or its signature cannot be read. Sign the issued PDF again.",
-                code="countersignature.unreadable",
-            ) from error
-
-
-def _validated(content: bytes, issued: bytes) -> ExternalSignature:
-    reader = pdf_reading.reader_class()
-    before = reader(issued).embedded_regular_signatures
-    found = reader(content).embedded_regular_signatures
-    if not before or not len(before) < len(found) <= MAX_SIGNATURES:
-        raise ApplicationError(
-            "The PDF has no signature besides the consultancy’s. Sign it and upload it again.",
-            code="countersignature.no_signature",
-        )
-    for position, each in enumerate(found):
-        _require_intact(each, is_newest=position == len(found) - 1)
-    own, newest = (_certificate(each) for each in (found[0], found[-1]))
-    if own == newest:
-        raise ApplicationError(
-            "The newest signature is the consultancy’s own. Sign the PDF as the customer.",
-            code="countersignature.no_signature",
-        )
+    answer = _answer(len(issued).to_bytes(8, "big") + issued + content)
+    if "error" in answer:
+        code = answer["error"]
+        named = "no_signature" if code == "own_signature" else code
+        raise ApplicationError(_MESSAGES[code], code=f"countersignature.{named}")
+    stated = answer.pop("signed_at")
     return ExternalSignature(
-        signer=newest.subject.rfc4514_string(),
-        certificate=newest.public_bytes(serialization.Encoding.PEM).decode(),
-        fingerprint=newest.fingerprint(hashes.SHA256()).hex(":"),
-        signed_at=found[-1].self_reported_timestamp,
+        **answer,
+        signed_at=datetime.fromisoformat(stated) if stated else None,
         digest="sha256:" + hashlib.sha256(content).hexdigest(),
     )
 
 
-def _require_intact(signature: Any, *, is_newest: bool) -> None:
-    from pyhanko.sign.validation import validate_pdf_signature
-    from pyhanko.sign.validation.status import SignatureCoverageLevel
-    from pyhanko_certvalidator import ValidationContext
-
-    # Without roots no signer is trusted here, and nothing is fetched from a network.
-    status = validate_pdf_signature(
-        signature, ValidationContext(trust_roots=[], allow_fetching=False)
-    )
-    if not (status.intact and status.valid):
-        raise ApplicationError(
-            "A signature of this PDF is broken. Sign the issued PDF again.",
-            code="countersignature.broken",
+def _answer(given: bytes) -> dict[str, Any]:
+    """What the script answers; a process that fails or takes too long cannot read the file."""
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-I", str(_SCRIPT)],
+            input=given,
+            capture_output=True,
+            timeout=SECONDS,
+            check=True,
+            env={},
         )
-    is_whole = status.coverage == SignatureCoverageLevel.ENTIRE_FILE
-    if not status.docmdp_ok or (is_newest and not is_whole):
-        raise ApplicationError(
-            "The PDF was changed besides being signed. Sign the issued PDF again.",
-            code="countersignature.changed",
-        )
-
-
-def _certificate(signature: Any) -> x509.Certificate:
-    return x509.load_der_x509_certificate(signature.signer_cert.dump())
+        answer: dict[str, Any] = json.loads(ended.stdout)
+    except (subprocess.SubprocessError, OSError, ValueError):
+        return {"error": "unreadable"}
+    return answer

@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from benchmarks.models import Record, Verdict
+from benchmarks.verdict.explanations import is_noise
 from engagements import access
 from engagements.common.errors import ApplicationError
 from engagements.common.ratios import agreed
@@ -29,7 +30,6 @@ from engagements.runs.outcomes import (
     Outcome,
     Situation,
     counts_inconclusive,
-    is_noise,
     outcome_of,
 )
 from engagements.settlements import disputes

@@ -10,7 +10,14 @@ from django.db.models import Q
 from benchmarks.models import Run, Verdict
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
-from engagements.runs.triggers import ATTEMPT_LEFT, ATTEMPT_SEALED, CONCLUDED, FINAL, REPEATED
+from engagements.runs.triggers import (
+    ATTEMPT_LEFT,
+    ATTEMPT_SEALED,
+    CONCLUDED,
+    FINAL,
+    NOTICE_GIVEN,
+    REPEATED,
+)
 
 
 class EngagementRun(models.Model):
@@ -87,6 +94,7 @@ class EngagementRun(models.Model):
         ]
         triggers: ClassVar = [
             ATTEMPT_LEFT,
+            NOTICE_GIVEN,
             ATTEMPT_SEALED,
             CONCLUDED,
             FINAL,

@@ -11,7 +11,9 @@ show its words. tests/engagements/runs/test_outcomes.py walks the table.
     disqualified       yes                           as the last or final attempt
     invalid, failed    no                            no
 
-An attempt that does not end the work decides nothing; the time-box ends it otherwise.
+An attempt that does not end the work decides nothing; the time-box ends it otherwise. Noise alone
+left a run inconclusive where its interval excludes the target (`explanations.is_noise`); with the
+target inside its interval the run is inconclusive on a quiet machine too, and counts.
 """
 
 from __future__ import annotations
@@ -96,13 +98,6 @@ def outcome_of(situation: Situation) -> Outcome:
         headline=headline(situation.verdict, attempt, repeats_noise=repeats_noise),
         text=" ".join(_sentences(situation, stage, money, attempt, repeats_noise=repeats_noise)),
     )
-
-
-def is_noise(verdict: str, low: float | None, high: float | None, target: float) -> bool:
-    """Whether a run is inconclusive although its interval excludes the target: for noise."""
-    if verdict != Verdict.INCONCLUSIVE or low is None or high is None:
-        return False
-    return low >= target or high < target
 
 
 def _repeats_noise(situation: Situation) -> bool:

@@ -21,6 +21,27 @@ ATTEMPT_LEFT = Trigger(
     """,
 )
 
+# Each run is announced where its contract requires notice; the service checks the days.
+NOTICE_GIVEN = Trigger(
+    name="notice_given",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    condition=pgtrigger.Q(new__purpose="acceptance"),
+    func=f"""
+    IF (SELECT run_notice_days FROM engagements_contractversion
+        WHERE id = NEW.contract_version_id) = 0 THEN
+        RETURN NEW;
+    END IF;
+    IF (SELECT verb FROM engagements_event
+        WHERE engagement_id = NEW.engagement_id AND for_customer
+        AND verb IN ('run.announced', 'run.requested') ORDER BY position DESC LIMIT 1)
+        IS DISTINCT FROM 'run.announced' THEN
+        {refuse("run.notice", "The contract requires notice before an acceptance run.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
 ATTEMPT_SEALED = Trigger(
     name="attempt_sealed",
     when=pgtrigger.Before,

@@ -11,10 +11,10 @@ from django.db.models import QuerySet
 
 from benchmarks.models import Verdict
 from benchmarks.records.canonical import canonical, digest_of_bytes
+from benchmarks.verdict.explanations import level, shown_level
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.common import money, ratios
-from engagements.common.confidence import level, shown_level
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.contracts.milestones.models import Milestone

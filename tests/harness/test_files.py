@@ -76,7 +76,7 @@ def test_a_forged_record_writes_no_lines_of_the_referees_on_a_terminal(
     assert harness.main(["verify", str(path)]) == 0
     said = capsys.readouterr().out
     assert "\x1b" not in said
-    assert said.splitlines()[1:] == ["unsigned"]
+    assert said.splitlines()[2:] == ["unsigned"]
 
 
 def test_a_source_without_end_is_refused_and_not_read_whole(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from benchmarks.harness.sides import printable
 from benchmarks.records import archives, documents, records, signatures
 from benchmarks.records.records import RecordError
 from benchmarks.records.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
-from benchmarks.verdict import consistency
+from benchmarks.verdict import consistency, explanations
 
 _LETTERS = 20_000
 
@@ -30,8 +30,10 @@ def verify(arguments: argparse.Namespace) -> int:
     if differences:
         return 1
     summary = record["summary"]
+    explained = f"{explanations.reason(summary)} {explanations.confidence(summary)}".strip()
+    print(f"{summary['verdict']}: {explained}")
     # Records, and so their reasons, are untrusted input.
-    print(printable.line(f"{summary['verdict']}: {'; '.join(summary['reasons'])}", _LETTERS))
+    print(printable.line("; ".join(summary["reasons"]), _LETTERS))
     print(signer, file=sys.stderr if code else sys.stdout)
     return code
 

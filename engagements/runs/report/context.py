@@ -9,8 +9,8 @@ from django.conf import settings
 
 from benchmarks import queries
 from benchmarks.records.canonical import canonical
+from benchmarks.verdict.explanations import level, shown_level
 from engagements.common import ratios
-from engagements.common.confidence import level, shown_level
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.documents import formatting

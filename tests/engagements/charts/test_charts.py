@@ -13,13 +13,13 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.text import Text
 
+from benchmarks.verdict.explanations import shown_level
 from engagements import charts
 from engagements.catalogue import charts as catalogue_charts
 from engagements.catalogue import queries as catalogue
 from engagements.catalogue.charts import texts
 from engagements.charts.canvas import sheet
 from engagements.charts.palette import DARK, LIGHT
-from engagements.common.confidence import shown_level
 from tests.engagements.charts import measured
 
 ROOT = Path(__file__).resolve().parents[3]

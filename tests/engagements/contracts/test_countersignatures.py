@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import resource
+import zlib
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +25,7 @@ from engagements import documents
 from engagements.common.errors import ApplicationError
 from engagements.contracts import countersignatures, offers
 from engagements.contracts.models import ContractVersion
-from engagements.documents import certificate, signature
+from engagements.documents import certificate, countersigned, signature
 from engagements.documents.countersignatures import MAX_ADDED_BYTES, validate
 from tests.engagements.signing_in import as_just_signed_in
 from tests.engagements.world import World
@@ -149,6 +151,25 @@ def test_hostile_and_huge_files_are_declined(customers_signer: SimpleSigner, set
     ]
     for position, (content, codes) in enumerate(cases):
         assert refusal(content, issued) in codes, position
+
+
+def test_a_file_that_decompresses_to_gigabytes_is_declined_in_its_own_process(
+    customers_signer: SimpleSigner,
+) -> None:
+    unsigned: bytes = HTML(string="<h1>Terms</h1>").write_pdf(pdf_identifier=b"a" * 32)
+    issued = signature.sign(unsigned, dated=DATED, reason="Terms", is_countersignable=True)
+    # Blocks that do not refer to one another, so that one of them is compressed and repeated.
+    deflate = zlib.compressobj(9)
+    start = deflate.compress(b"") + deflate.flush(zlib.Z_FULL_FLUSH)
+    block = deflate.compress(bytes(2**20)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    stream = start + block * (MAX_ADDED_BYTES * 9 // 10 // len(block))
+    head = f"\n9999 0 obj <</Type /XRef /Size 10000 /W [1 4 1] /Root 1 0 R /Length {len(stream)} "
+    tail = b"/Filter /FlateDecode>> stream\n"
+    end = f"\nendstream endobj\nstartxref\n{len(issued) + 1}\n%%EOF\n".encode()
+    hostile = issued + head.encode() + tail + stream + end
+    assert refusal(hostile, issued) == "countersignature.unreadable"
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    assert peak <= countersigned.MEMORY_BYTES < len(stream) // len(block) * 2**20
 
 
 def refusal(content: bytes, issued: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import date
+from unittest.mock import patch
 
 import pytest
 from django.test import Client
@@ -186,6 +187,8 @@ def test_a_run_waits_for_the_notice_that_the_contract_requires(world: World, on_
     on_day(first + days(3))
     attempt(world, contract, "missed")
     with declined("run.notice_required"):
+        world.request(contract)
+    with refused("run.notice"), patch.object(notices, "require"):
         world.request(contract)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engagements.common.confidence import level, shown_level
+from benchmarks.verdict.explanations import level, shown_level
 from engagements.runs.explanations import confidence
 
 MEASURED = {"low": 2.1, "high": 2.4, "confidence": 0.95}

@@ -7,9 +7,10 @@ from itertools import product
 
 import pytest
 
+from benchmarks.verdict.explanations import is_noise
 from engagements.common.dates import in_words
 from engagements.engagement.models import Stage
-from engagements.runs.outcomes import FAILED, Money, Situation, is_noise, outcome_of
+from engagements.runs.outcomes import FAILED, Money, Situation, outcome_of
 
 LAST_DAY = date(2027, 1, 3)
 DAYS = {"before": LAST_DAY - timedelta(days=9), "last": LAST_DAY, "after": LAST_DAY + timedelta(1)}

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from pypdf import PdfReader
 
+from benchmarks.verdict.explanations import shown_level
 from engagements import documents
-from engagements.common.confidence import shown_level
 from engagements.contracts import drafting
 from engagements.documents import registry, render
 from engagements.documents.registry import Subject

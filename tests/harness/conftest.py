@@ -55,12 +55,13 @@ def pool() -> Iterator[warm.Pool]:
 def measure(pool: warm.Pool) -> Measure:
     """`measure("honest", **changes)`: the record of one exploit's run, in this process.
 
-    On a CPU the baseline's process serves many runs; the candidate's is new.
+    On a CPU the baseline's process serves many runs, and so does that of an honest candidate.
     """
 
     def measured(exploit: str, *, document: Document | None = None, **changes: Any) -> Document:
         on_gpu = document is not None and document["hardware"]["device"] == "cuda"
-        with contextlib.nullcontext() if on_gpu else warm.running_sides(pool, ("baseline",)):
+        both = exploit in ("honest", "only_the_contract")
+        with contextlib.nullcontext() if on_gpu else warm.sides_for_a_run(pool, both=both):
             return _measured(exploit, document=document, **changes)
 
     return measured

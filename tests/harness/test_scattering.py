@@ -18,9 +18,14 @@ from tests.harness.softmax import softmax_benchmark
 RUNS = 150
 # What chance allows beside a share of 2.5%.
 MOST = 0.025 + 3 * math.sqrt(0.025 * 0.975 / RUNS)
+# The first preset in `make test`, all in `make soak`.
+IN_SOAK = [
+    pytest.param(preset, marks=[pytest.mark.soak] if number else [])
+    for number, preset in enumerate(PRESETS)
+]
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", IN_SOAK)
 @pytest.mark.parametrize("between", [0.002, 0.02])
 def test_one_process_in_five_twelve_times_slower_is_missed(preset: str, between: float) -> None:
     case = Case(preset=preset, ratio=1.0, between=between, candidate=between, slow=0.2)
@@ -29,7 +34,7 @@ def test_one_process_in_five_twelve_times_slower_is_missed(preset: str, between:
     assert (after.missed, after.holds_target, after.met) == (1, 0, 0)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", IN_SOAK)
 @pytest.mark.parametrize("ratio", [1.98, 2.0, 2.02])
 def test_a_candidate_that_scatters_more_than_the_baseline_is_judged_as_before(
     preset: str, ratio: float

@@ -112,7 +112,13 @@ PARTLY = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=["fp16", "fp32"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pytest.param(torch.float16, id="fp16"),
+        pytest.param(torch.float32, id="fp32", marks=pytest.mark.soak),
+    ],
+)
 @pytest.mark.parametrize(("operator", "names", "every"), PARTLY)
 def test_part_of_the_work_in_eight_bits_is_refused_widely(
     operator: str, names: tuple[str, ...], every: int, dtype: torch.dtype, kind: str
@@ -143,7 +149,7 @@ def _honest(seeds: range) -> Iterator[tuple[str, float]]:
 
 
 def test_honest_sixteen_bit_kernels_pass() -> None:
-    assert {name: share for name, share in _honest(range(3)) if share > CLEAR} == {}
+    assert {name: share for name, share in _honest(range(1)) if share > CLEAR} == {}
 
 
 @pytest.mark.soak

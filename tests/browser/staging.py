@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
-from unittest.mock import patch
 
 from django.urls import resolve, reverse
 from django.utils import timezone
@@ -24,6 +23,7 @@ from engagements.people.models import Role, User
 from engagements.runs.models import EngagementRun
 from tests.engagements import evidence_world as kept
 from tests.engagements import story
+from tests.engagements.document_story import unrendered
 from tests.engagements.kept_stories import once
 from tests.engagements.scenario import SCENARIO
 from tests.engagements.story import Story
@@ -57,7 +57,7 @@ def stage() -> House:
 
     The pages link their documents and never show them, so nothing is rendered.
     """
-    with patch("engagements.documents.issuing._content_of", lambda source: b"%PDF-1.7"):
+    with unrendered():
         return _staged()
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from unittest.mock import patch
 
 from django.utils import timezone
 
@@ -30,6 +32,12 @@ from engagements.workbench import opening as engagements
 from tests.engagements.charts import measured
 from tests.engagements.world import received
 from tests.signing import signed
+
+
+def unrendered() -> AbstractContextManager[Any]:
+    """Issue documents with a placeholder for content: rendering and signing take seconds."""
+    return patch("engagements.documents.issuing._content_of", lambda source: b"%PDF-1.7")
+
 
 WORKLOAD = (
     "A support assistant answers from one 4,096-token system prompt that every conversation "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from itertools import product
 
 import msgspec
 import pytest
@@ -41,8 +42,15 @@ def figures(
 THREE = Interval(low=3, high=3)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.03, 0.5, 0.51, 0.999, 1.0])
-@pytest.mark.parametrize("claimed", [None, THREE, Interval(low=1, high=1000)])
+@pytest.mark.parametrize(
+    ("share", "claimed"),
+    [
+        pytest.param(share, claimed, marks=[] if number % 7 == 0 else [pytest.mark.soak])
+        for number, (share, claimed) in enumerate(
+            product([0.0, 0.03, 0.5, 0.51, 0.999, 1.0], [None, THREE, Interval(low=1, high=1000)])
+        )
+    ],
+)
 def test_any_share_is_drawn_in_the_theme_s_colours(share: float, claimed: Interval | None) -> None:
     reachable = Interval(low=1.5, high=50)
     chart = figures(share, claimed=claimed, reachable=reachable).chart(Thresholds())

@@ -16,6 +16,7 @@ from engagements.documents.models import Document, DocumentFailure
 from engagements.documents.render import RenderFailed
 from engagements.documents.signature import SigningFailed
 from engagements.engagement.models import Engagement
+from tests.engagements.document_story import unrendered
 from tests.engagements.world import World
 
 CUNEIFORM = "\U00012000"
@@ -54,7 +55,8 @@ def test_the_page_shows_the_reason_until_the_document_is_issued(
     assert "U+12000" in page
     world.customer.name = "Longprompt AG"
     world.customer.save()
-    documents.issue(kind="audit_report", subject=subject)
+    with unrendered():
+        documents.issue(kind="audit_report", subject=subject)
     page = page_of(client, engagement)
     assert retry_url(failure) not in page
     assert not DocumentFailure.objects.exists()
@@ -74,8 +76,8 @@ def test_the_page_shows_why_a_contract_could_not_be_signed(
     page = page_of(client, contract.engagement)
     assert page.count(retry_url(failure)) == 1
     assert "missing.pem" in page
-    settings.TWOFOLD_CERTIFICATE_FILE = None
-    documents.issue(kind="contract", subject=subject)
+    with unrendered():
+        documents.issue(kind="contract", subject=subject)
     assert retry_url(failure) not in page_of(client, contract.engagement)
 
 
@@ -84,7 +86,8 @@ def test_a_failure_recorded_after_issue_is_dropped(client: Client, world: World)
     failure = DocumentFailure.objects.get()
     world.customer.name = "Longprompt AG"
     world.customer.save()
-    documents.issue(kind="audit_report", subject=subject)
+    with unrendered():
+        documents.issue(kind="audit_report", subject=subject)
     # The slower of two workers still had the old name.
     failure.pk = None
     failure.save()

@@ -120,6 +120,7 @@ def test_a_silent_time_stamp_authority_fails_the_signature(unsigned: bytes, sett
         signature.sign(unsigned, dated=DATED, reason="Terms")
 
 
+@pytest.mark.soak
 def test_every_kind_of_document_is_signed_and_states_its_level(
     story: Story, issued: Callable[[str, str], PdfReader]
 ) -> None:

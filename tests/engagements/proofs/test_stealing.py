@@ -147,13 +147,19 @@ def thefts(
 @pytest.mark.parametrize(
     "names",
     [
-        ["finance"],
-        ["consultant"],
-        ["admin"],
+        # A pair covers each of the two alone.
         ["finance", "consultant"],
-        ["finance", "admin"],
         ["consultant", "admin"],
-        ["admin", "second admin"],
+        *(
+            pytest.param(names, marks=pytest.mark.soak)
+            for names in (
+                ["finance"],
+                ["consultant"],
+                ["admin"],
+                ["finance", "admin"],
+                ["admin", "second admin"],
+            )
+        ),
     ],
     ids=" and ".join,
 )

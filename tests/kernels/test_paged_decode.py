@@ -1,4 +1,4 @@
-"""Paged decode attention: what lies after a sequence's last token is never seen."""
+"""Paged decoding: what lies after a sequence's last token is never seen."""
 
 from __future__ import annotations
 
@@ -35,6 +35,28 @@ def test_slots_and_pages_after_the_last_token_may_hold_anything(name: str) -> No
     solution.run(solution.prepare(state, axes), inputs, out)
 
     right, words = compare(out["out"], expected["out"], DEFINITION.tolerances["float32"])
+    assert right, words
+
+
+@pytest.mark.parametrize("name", ["torch_online", "triton_latent"])
+def test_latents_after_the_last_entry_may_hold_anything(name: str) -> None:
+    torch.manual_seed(7)
+    what = catalogue.definition("mla_decode")
+    axes = {**catalogue.presets("mla_decode")["tiny"].workloads[0].axes, "batch": 3, "pages": 9}
+    state = draw(what.state, axes, torch.float32, "cpu")
+    inputs = draw(what.inputs, axes, torch.float32, "cpu")
+    inputs["last"] = torch.tensor([0, PAGE - 1, PAGE], dtype=torch.int32)
+    inputs["page_table"] = torch.arange(9, dtype=torch.int32).view(3, 3)
+    expected = solutions.reference("mla_decode").reference(state, inputs, axes)
+    rows = state["cache"].view(3, 3 * PAGE, -1)
+    for sequence, last in enumerate(inputs["last"].tolist()):
+        rows[sequence, last + 1 :] = float("nan")
+    out = poisoned(what.outputs, axes, torch.float32)
+    solution = solutions.named("mla_decode", name)
+
+    solution.run(solution.prepare(state, axes), inputs, out)
+
+    right, words = compare(out["out"], expected["out"], what.tolerances["float32"])
     assert right, words
 
 

@@ -19,6 +19,7 @@ DEFINITIONS = {
     "attention": (
         "flash_attention",
         "paged_decode",
+        "mla_decode",
         "shared_prefix_attention",
         "windowed_skip_attention",
     ),

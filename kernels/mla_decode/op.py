@@ -195,9 +195,9 @@ PRESETS = {
         workloads=(_workload(_SMALL, batch=5, pages_each=3, weight=1.0),),
     ),
     "h200": presets.h200(
-        title=_TITLE, baseline="gathered", candidate="triton_latent", workloads=_DECODE
+        title=_TITLE, baseline="compiled", candidate="triton_latent", workloads=_DECODE
     ),
     "h100": presets.h100(
-        title=_TITLE, baseline="gathered", candidate="triton_latent", workloads=_DECODE
+        title=_TITLE, baseline="compiled", candidate="triton_latent", workloads=_DECODE
     ),
 }

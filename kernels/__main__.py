@@ -1,9 +1,10 @@
-"""`python -m kernels [list | measure OPERATOR | report | claims]`.
+"""`python -m kernels [list | measure OPERATOR | report | claims | families]`.
 
 list      operators, presets and Solutions, and which of them run here (the default)
 measure   survey and record an operator on this machine
 report    figures of the committed records
 claims    published claims compared with the records
+families  operators of model families, with floors and where custom work can pay
 
 Measuring and reading records is the referee's work (benchmarks.harness), which imports the
 kernels and is never imported by them, so it is run by its module name.
@@ -21,6 +22,7 @@ COMMANDS = {
     "measure": "benchmarks.surveying.measure",
     "report": "benchmarks.published.report_command",
     "claims": "benchmarks.published.claims",
+    "families": "benchmarks.published.families",
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from engagements.audit.rules.inputs import Operator
 from engagements.evidence.readers import families
 from engagements.evidence.readers.facts import GroupTime, TraceFacts
+from kernels import families as families_of_models
 
 # Copies and communication are not operators that a kernel could replace.
 NO_OPERATORS = (families.COPY, families.MEMSET, families.COMMUNICATION, families.OTHER)
@@ -14,16 +15,15 @@ NO_OPERATORS = (families.COPY, families.MEMSET, families.COMMUNICATION, families
 STEP_SHARE = 0.95
 LISTED = 12
 
-# Likely operators of the catalogue by family; a consultant chooses.
+# Likely operators of the catalogue by family of kernels; a consultant chooses.
 DEFINITIONS = {
     "attention": (
         "flash_attention",
-        "paged_decode",
-        "mla_decode",
+        *families_of_models.operators("attention"),
         "shared_prefix_attention",
         "windowed_skip_attention",
     ),
-    "mixture of experts": ("moe_routing",),
+    "mixture of experts": families_of_models.operators("experts"),
     "quantisation": ("int8_quantize", "residual_norm_quantize", "int8_linear", "int4_linear"),
     "matrix product": ("fused_linear_relu", "fused_ffn", "int8_linear", "int4_linear"),
     "normalisation": ("residual_norm_quantize",),

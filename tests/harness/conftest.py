@@ -60,7 +60,8 @@ def measure(pool: warm.Pool) -> Measure:
 
     def measured(exploit: str, *, document: Document | None = None, **changes: Any) -> Document:
         on_gpu = document is not None and document["hardware"]["device"] == "cuda"
-        both = exploit in ("honest", "only_the_contract")
+        # The sides of the baseline against itself are known by their own folders.
+        both = exploit in ("honest", "only_the_contract") and not changes.get("aa_rounds")
         with contextlib.nullcontext() if on_gpu else warm.sides_for_a_run(pool, both=both):
             return _measured(exploit, document=document, **changes)
 

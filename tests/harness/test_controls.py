@@ -215,6 +215,7 @@ def test_controls_judge_the_readings_of_the_instruments(
     assert consistency.problems(records.load(canonical(record))) == []
 
 
+@pytest.mark.soak
 @pytest.mark.alone
 def test_a_baseline_that_differs_between_the_sides_fails_a_control(measure: Measure) -> None:
     record = measure("honest", baseline="lopsided", aa_rounds=6)

@@ -21,6 +21,7 @@ from engagements.billing import reminders
 from engagements.common.errors import ApplicationError
 from engagements.contracts import mails as contract_mails
 from engagements.contracts import offers
+from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones import services as milestones
 from engagements.contracts.time_box import warnings
 from engagements.contracts.time_box.models import TimeBox
@@ -138,6 +139,10 @@ SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]
     "release milestones": (
         lambda: milestones.due(),
         lambda row: milestones.release_due(contract=row),
+    ),
+    "deem handover accepted": (
+        lambda: handovers.due(),
+        lambda row: handovers.accept_when_deemed(engagement=row),
     ),
     "remind": (lambda: reminders.due(), lambda row: reminders.remind(invoice=row)),
     "warn of refund day": (

@@ -9,6 +9,7 @@ from engagements.catalogue import views as catalogue
 from engagements.contracts import amendment_views
 from engagements.contracts import views as contract
 from engagements.contracts.clauses import views as clauses
+from engagements.contracts.milestones import views as milestone_views
 from engagements.contracts.time_box import views as time
 from engagements.disputes import views as disputes
 from engagements.documents import views as documents
@@ -49,6 +50,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("contract/offer/", contract.offer, name="contract-offer"),
     path("contract/accept/", contract.accept, name="contract-accept"),
     path("contract/discard/", contract.discard, name="contract-discard"),
+    path("contract/hand-over/", milestone_views.hand_over, name="contract-hand-over"),
     path("contract/amend/", amendment_views.amend, name="contract-amend"),
     path("contract/withdraw/", contract.withdraw, name="contract-withdraw"),
     path("time/", time.show, name="engagement-time"),

@@ -1,4 +1,4 @@
-"""Forms of the contract: terms, milestones, benchmark, acceptance and handover."""
+"""Forms of the contract: terms, milestones, benchmark and acceptance."""
 
 from __future__ import annotations
 
@@ -248,13 +248,4 @@ class DeclineContractForm(forms.Form):
         help_text="We read this and reply, with other terms where possible.",
         error_messages={"required": "Enter a reason, so that we know what to change."},
         widget=forms.Textarea(attrs={"rows": 3}),
-    )
-
-
-class AcceptHandoverForm(forms.Form):
-    """Accept the handover."""
-
-    agreed = forms.BooleanField(
-        label="We have received what was agreed and accept the handover.",
-        error_messages={"required": "Tick the box to accept the handover."},
     )

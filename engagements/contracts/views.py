@@ -22,6 +22,7 @@ from engagements.contracts import acceptances, amendment_views, draft_forms, fir
 from engagements.contracts import services as contracts
 from engagements.contracts.draft_forms import DraftForms
 from engagements.contracts.forms import AcceptForm, SealBenchmarkForm
+from engagements.contracts.milestones.views import handover_context
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.readings import Preview, preview_of, version_context
 from engagements.contracts.signatories import named_to_accept, waits_for
@@ -257,6 +258,7 @@ def _page(
     }
     if contract is not None and not context["draft"]:
         context |= version_context(summary, contract, against=request.GET.get("against", ""))
+        context |= handover_context(summary.engagement, summary.in_force)
     return render(request, "contracts/contract.html", context, status=status)
 
 

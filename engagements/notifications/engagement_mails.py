@@ -39,6 +39,10 @@ TEXTS: Final[Mapping[str, _Text]] = {
     "run.disqualified": _Text("Acceptance run disqualified", "See what it means in the portal:"),
     "run.declared_final": _Text("Final attempt declared", "Read the run in the portal:"),
     "engagement.ended_for_cause": _Text("Contract ended for cause", "See the engagement:"),
+    "handover.delivered": _Text(
+        "Handover to check", "Accept it or state a defect in the portal:", "portal-handover"
+    ),
+    "handover.accepted": _Text("Handover accepted", "See the engagement in the portal:"),
     "engagement.met": _Text("Target met", "Read the run and its report in the portal:"),
     "engagement.missed": _Text(
         "Target missed: settlement in preparation",

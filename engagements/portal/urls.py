@@ -40,6 +40,11 @@ urlpatterns = [
     ),
     path("<slug:reference>/end/", ending.end_for_cause, name="portal-end-for-cause"),
     path("<slug:reference>/handover/", engagements.handover, name="portal-handover"),
+    path(
+        "<slug:reference>/handover/contest/",
+        engagements.contest_handover,
+        name="portal-handover-contest",
+    ),
     path("<slug:reference>/invoices/", invoices.invoices, name="portal-invoices"),
     path(
         "<slug:reference>/invoices/<int:pk>/xrechnung/",

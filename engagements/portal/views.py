@@ -9,15 +9,16 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
 from engagements.contracts import signatories
-from engagements.contracts.forms import AcceptHandoverForm
+from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones import services as milestones
+from engagements.contracts.milestones.forms import AcceptHandoverForm, ContestHandoverForm
 from engagements.engagement.models import Engagement
 from engagements.people import reauthentication
 from engagements.portal.labels import FINDING_LABELS, OUTCOME_SENTENCE, STAGE_LABELS
@@ -114,14 +115,45 @@ def handover(request: HttpRequest, reference: str) -> HttpResponse:
     return _handover_page(request, engagement, form)
 
 
+@access.portal_page
+@require_POST
+def contest_handover(request: HttpRequest, reference: str) -> HttpResponse:
+    """State a defect of the handover."""
+    engagement = access.engagement_for(request.user, reference)
+    form, accept_form = ContestHandoverForm(request.POST), AcceptHandoverForm()
+    if not access.may_sign(request.user, engagement.customer):
+        return _handover_page(request, engagement, accept_form, status=403)
+    if form.is_valid():
+        try:
+            handovers.contest(
+                engagement=engagement,
+                defect=form.cleaned_data["defect"],
+                by=actor(request),
+                address=current_address(),
+            )
+        except ApplicationError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "The defect is stated. The consultancy hands over again.")
+            return redirect("portal-handover", reference=reference)
+    return _handover_page(request, engagement, accept_form, contest_form=form, status=422)
+
+
 def _handover_page(
-    request: HttpRequest, engagement: Engagement, form: AcceptHandoverForm, *, status: int = 200
+    request: HttpRequest,
+    engagement: Engagement,
+    form: AcceptHandoverForm,
+    *,
+    contest_form: ContestHandoverForm | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     page = _page(engagement)
     context = {
         "page": page,
         "engagement": engagement,
         "form": form,
+        "contest_form": contest_form or ContestHandoverForm(),
+        "delivered": handovers.handover_of(engagement),
         "can_sign": access.may_sign(request.user, engagement.customer),
         "measured": measured_words(page.measured) if page.measured else None,
     }

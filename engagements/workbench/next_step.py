@@ -185,7 +185,9 @@ def _met(summary: EngagementSummary) -> Next:
     if Milestone.State.RELEASED in states:
         return Next(FINANCE, "Invoice the milestones released by the verdict.", tone="good")
     if Milestone.State.PENDING in states:
-        return Next(customer, "A signatory must accept the handover in the portal.", tone="doubt")
+        text = "Hand over the deliverables; a signatory then accepts them in the portal."
+        url = reverse("engagement-contract", args=[summary.engagement.reference])
+        return Next(customer, text, tone="doubt", url=url, action="Open the handover")
     if any(outstanding(milestone) > 0 for milestone in summary.milestones):
         return Next(customer, "Pay the open invoices.", tone="doubt")
     return _to_close(summary)

@@ -77,13 +77,21 @@ def accept_handover(*, engagement: Engagement, by: User, address: str | None = N
         )
     if not handover.filter(state=Milestone.State.PENDING).exists():
         return row
+    summary = f"{by} accepted the handover for {row.customer}."
+    accept(contract, summary=summary, by=by, address=address)
+    return row
+
+
+def accept(
+    contract: ContractVersion, *, summary: str, by: User | None = None, address: str | None = None
+) -> None:
+    """Record the acceptance of the handover and release its milestones, under the lock."""
     events.record(
-        engagement=row,
+        engagement=contract.engagement,
         verb="handover.accepted",
-        summary=f"{by} accepted the handover for {row.customer}.",
+        summary=summary,
         actor=by,
         address=address,
         for_customer=True,
     )
     release(contract=contract, by=by)
-    return row

@@ -23,7 +23,7 @@ from engagements.contracts import mails as contract_mails
 from engagements.contracts import offers
 from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones import services as milestones
-from engagements.contracts.time_box import warnings
+from engagements.contracts.time_box import cooperation, warnings
 from engagements.contracts.time_box.models import TimeBox
 from engagements.documents import failures
 from engagements.engagement.models import Engagement, Stage
@@ -120,6 +120,11 @@ def _once() -> Iterable[None]:
 # What the sweep does, in this order: the rows that are due, and what is done with each.
 SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]] = {
     "conclude run": (_unconcluded_runs, lambda run: runs.conclude(run=run)),
+    # Before the end of the time-box, which waiting for the customer moves.
+    "wait for cooperation": (
+        lambda: cooperation.following(),
+        lambda row: cooperation.follow_waiting(engagement=row),
+    ),
     "end time-box": (
         _overdue_time_boxes,
         lambda box: settlements.propose_after_time_box(engagement=box.engagement),

@@ -32,7 +32,11 @@ def versions_for_summary() -> QuerySet[ContractVersion]:
 
 def contract_summary_of(engagement: Engagement) -> ContractSummary:
     """Return the contract of one engagement, read in a constant number of queries."""
-    prefetch_related_objects([engagement], Prefetch("contracts", queryset=versions_for_summary()))
+    prefetch_related_objects(
+        [engagement],
+        Prefetch("contracts", queryset=versions_for_summary()),
+        "cooperation_requests",
+    )
     return ContractSummary(engagement)
 
 

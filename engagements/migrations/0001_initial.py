@@ -731,6 +731,23 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='CooperationRequest',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('engagement', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='cooperation_requests', to='engagements.engagement')),
+                ('item', models.TextField()),
+                ('asked_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('asked_on', models.DateField()),
+                ('provided_on', models.DateField(blank=True, null=True)),
+                ('provided_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'ordering': ['-pk'],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('item', ''), _negated=True), models.Q(models.Q(('provided_by__isnull', True), ('provided_on__isnull', True)), models.Q(('provided_by__isnull', False), ('provided_on__gte', models.F('asked_on'))), _connector='OR')), name='cooperation_request_is_provided_after_it_is_asked', violation_error_message='An item is provided on or after the day of the request.')],
+                'triggers': [pgtrigger.compiler.Trigger(name='deletion', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'cooperationrequest.deletion';", hash='def4f3aad927a352028c1e4ae2622e5e954da0ff', operation='DELETE', pgid='pgtrigger_deletion_25f9e', table='engagements_cooperationrequest', when='BEFORE')), pgtrigger.compiler.Trigger(name='request', sql=benchmarks.triggers.TriggerSql(condition='WHEN (OLD."engagement_id" IS DISTINCT FROM (NEW."engagement_id") OR OLD."item" IS DISTINCT FROM (NEW."item") OR OLD."asked_by_id" IS DISTINCT FROM (NEW."asked_by_id") OR OLD."asked_on" IS DISTINCT FROM (NEW."asked_on"))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'cooperationrequest.request';", hash='b6e5e313412e0ded9321ff1a4d1674408a57084f', operation='UPDATE', pgid='pgtrigger_request_5bfae', table='engagements_cooperationrequest', when='BEFORE')), pgtrigger.compiler.Trigger(name='provided', sql=benchmarks.triggers.TriggerSql(condition='WHEN ((OLD."provided_on" IS NOT NULL) AND ((OLD."provided_on" IS DISTINCT FROM (NEW."provided_on") OR OLD."provided_by_id" IS DISTINCT FROM (NEW."provided_by_id"))))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'cooperationrequest.provided';", hash='e66f19d2c49141956e8a55b035b7b322091881aa', operation='UPDATE', pgid='pgtrigger_provided_e438e', table='engagements_cooperationrequest', when='BEFORE'))],
+            },
+        ),
+        migrations.CreateModel(
             name='TimeEntry',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -39,6 +39,9 @@ TEXTS: Final[Mapping[str, _Text]] = {
     "run.disqualified": _Text("Acceptance run disqualified", "See what it means in the portal:"),
     "run.declared_final": _Text("Final attempt declared", "Read the run in the portal:"),
     "engagement.ended_for_cause": _Text("Contract ended for cause", "See the engagement:"),
+    "cooperation.asked": _Text(
+        "Something is needed from you", "Provide it, and confirm that in the portal:"
+    ),
     "handover.delivered": _Text(
         "Handover to check", "Accept it or state a defect in the portal:", "portal-handover"
     ),

@@ -6,7 +6,7 @@ import datetime
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, prefetch_related_objects
 
 from benchmarks.models import Verdict
 from engagements.audit.models import Audit, Finding, FindingOutcome
@@ -126,6 +126,9 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
     contract = contract_in_force(contracts)
     audit = Audit.objects.filter(engagement=engagement, delivered_at__isnull=False).first()
     box = TimeBox.objects.filter(engagement=engagement).first()
+    if box is not None:
+        box.engagement = engagement
+        prefetch_related_objects([engagement], "cooperation_requests")
     offered = next((c for c in contracts if c.state == ContractVersion.State.OFFERED), None)
     settlement = settlement_of(engagement)
     signatories = who_signs(offered) if offered else signatories_of(engagement.customer)

@@ -4,6 +4,7 @@ from django.urls import path
 
 from engagements.audit import report_views
 from engagements.contracts import portal as contract
+from engagements.contracts.time_box import views as time_box
 from engagements.disputes import views as measurement_disputes
 from engagements.orders import portal as orders
 from engagements.payouts import portal as refund_account
@@ -39,6 +40,11 @@ urlpatterns = [
         name="portal-refund-account",
     ),
     path("<slug:reference>/end/", ending.end_for_cause, name="portal-end-for-cause"),
+    path(
+        "<slug:reference>/provided/<int:pk>/",
+        time_box.provided_by_customer,
+        name="portal-cooperation-provided",
+    ),
     path("<slug:reference>/handover/", engagements.handover, name="portal-handover"),
     path(
         "<slug:reference>/handover/contest/",

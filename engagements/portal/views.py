@@ -19,7 +19,8 @@ from engagements.contracts import signatories
 from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones import services as milestones
 from engagements.contracts.milestones.forms import AcceptHandoverForm, ContestHandoverForm
-from engagements.engagement.models import Engagement
+from engagements.contracts.time_box.waiting import paused_from
+from engagements.engagement.models import Engagement, Stage
 from engagements.people import reauthentication
 from engagements.portal.labels import FINDING_LABELS, OUTCOME_SENTENCE, STAGE_LABELS
 from engagements.portal.money import milestone_row, settlement_text
@@ -87,6 +88,11 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
         "settlement_text": settlement_text(page.settlement) if page.settlement else None,
         "measured": measured_words(page.measured) if page.measured else None,
         "runs": [run_row(run) for run in page.runs],
+        "requests": [
+            (row, paused_from(row))
+            for row in engagement.cooperation_requests.all()
+            if row.provided_on is None and engagement.stage == Stage.ACTIVE
+        ],
     }
     return render(request, "portal/engagement.html", context)
 

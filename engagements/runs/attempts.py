@@ -18,7 +18,7 @@ from engagements.contracts import versions
 from engagements.contracts.milestones.services import release
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.time_box import services as time_box
-from engagements.contracts.time_box.models import Pause
+from engagements.contracts.time_box.waiting import stops
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
@@ -101,12 +101,10 @@ class _Other(NamedTuple):
 
 
 def _is_paused(engagement: Engagement, day: date) -> bool:
-    return Pause.objects.filter(
-        contract_version__engagement=engagement,
-        contract_version__state=ContractVersion.State.ACCEPTED,
-        starts_on__lte=day,
-        ends_on__gte=day,
-    ).exists()
+    contract = versions.contract_in_force(engagement)
+    agreed = list(contract.pauses.all()) if contract else []
+    every = [*agreed, *stops(engagement, agreed, today=day)]
+    return any(each.starts_on <= day <= each.ends_on for each in every)
 
 
 def _is_disputed(engagement: Engagement) -> bool:

@@ -59,6 +59,7 @@ def with_summary(engagements: QuerySet[Engagement]) -> QuerySet[EngagementWithMo
     rows = engagements.select_related("customer", "lead", "audit", "time_box").prefetch_related(
         "audit__findings",
         "measurement_disputes",
+        "cooperation_requests",
         Prefetch("contracts", queryset=contracts),
         Prefetch("runs", queryset=runs_for_summary()),
     )

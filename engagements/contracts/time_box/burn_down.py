@@ -12,6 +12,7 @@ from engagements.common.dates import in_words
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.time_box import services as time_box
 from engagements.contracts.time_box.models import Pause, TimeBox
+from engagements.contracts.time_box.waiting import WaitingStop, stops
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class BurnDown:
 
     starts_on: date
     ends_on: date
-    pauses: Sequence[Pause]
+    pauses: Sequence[Pause | WaitingStop]
     today: date
     hours: Mapping[date, Decimal] = field(default_factory=dict)
 
@@ -81,13 +82,13 @@ class BurnDown:
         return self.today in self.paused
 
     @property
-    def stopping(self) -> list[Pause]:
+    def stopping(self) -> list[Pause | WaitingStop]:
         """The pauses that include today."""
         current = (pause for pause in self.pauses if pause.starts_on <= self.today <= pause.ends_on)
         return list(current) if self.is_paused else []
 
     @property
-    def ahead(self) -> list[Pause]:
+    def ahead(self) -> list[Pause | WaitingStop]:
         """The pauses after today."""
         return [pause for pause in self.pauses if self.today < pause.starts_on <= self.ends_on]
 
@@ -127,11 +128,20 @@ def burn_down_of(
     today: date,
     hours: Mapping[date, Decimal] | None = None,
 ) -> BurnDown:
-    """The burn-down of `box` with the pauses of `contract`, the version in force."""
+    """The burn-down of `box` with the pauses of `contract`, the version in force, and the stops of
+    requests to the customer."""
+    agreed = list(contract.pauses.all()) if contract else []
+    pauses: list[Pause | WaitingStop] = [*agreed]
+    waiting = stops(box.engagement, agreed, today=today) if contract else ()
+    ends_on = box.ends_on
+    if contract is not None and waiting:
+        pauses = sorted([*pauses, *waiting], key=lambda each: each.starts_on)
+        # The sweep moves the stored day; today may be paused since.
+        ends_on = time_box.last_day(box.starts_on, contract.weeks, pauses)
     return BurnDown(
         starts_on=box.starts_on,
-        ends_on=box.ends_on,
-        pauses=list(contract.pauses.all()) if contract else [],
+        ends_on=ends_on,
+        pauses=pauses,
         today=today,
         hours=hours or {},
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pgtrigger
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from benchmarks.triggers import Protect, ReadOnly
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.triggers import freeze_parts
 from engagements.engagement.models import Engagement
@@ -76,6 +78,47 @@ class Pause(models.Model):
 
     def __str__(self) -> str:
         return f"{self.starts_on} to {self.ends_on}, waiting for {self.waits_for}"
+
+
+class CooperationRequest(models.Model):
+    """Something that the consultancy asked the customer for, and the day it was provided."""
+
+    engagement = models.ForeignKey(
+        Engagement, on_delete=models.PROTECT, related_name="cooperation_requests"
+    )
+    item = models.TextField()
+    asked_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    asked_on = models.DateField()
+    provided_on = models.DateField(null=True, blank=True)
+    provided_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=~Q(item="")
+                & (
+                    Q(provided_on__isnull=True, provided_by__isnull=True)
+                    | Q(provided_on__gte=F("asked_on"), provided_by__isnull=False)
+                ),
+                name="cooperation_request_is_provided_after_it_is_asked",
+                violation_error_message="An item is provided on or after the day of the request.",
+            ),
+        ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            ReadOnly(name="request", fields=["engagement", "item", "asked_by", "asked_on"]),
+            ReadOnly(
+                name="provided",
+                fields=["provided_on", "provided_by"],
+                condition=pgtrigger.Q(old__provided_on__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.asked_on}: {self.item[:60]}"
 
 
 class TimeEntry(models.Model):

@@ -14,6 +14,7 @@ from engagements.common.errors import ApplicationError
 from engagements.contracts import versions
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.time_box.models import TimeBox
+from engagements.contracts.time_box.waiting import stops
 from engagements.engagement.models import Engagement
 from engagements.event_log import events
 
@@ -97,7 +98,9 @@ def move(*, contract: ContractVersion) -> TimeBox:
     """
     box = TimeBox.objects.get(engagement=contract.engagement)
     before = box.ends_on
-    box.ends_on = last_day(box.starts_on, contract.weeks, contract.pauses.all())
+    pauses = list(contract.pauses.all())
+    waiting = stops(contract.engagement, pauses, today=timezone.localdate())
+    box.ends_on = last_day(box.starts_on, contract.weeks, [*pauses, *waiting])
     if box.ends_on == before:
         return box
     if box.ends_on < min(before, timezone.localdate()):

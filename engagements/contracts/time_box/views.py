@@ -15,15 +15,18 @@ from django.views.decorators.http import require_POST, require_safe
 from engagements import access
 from engagements.access import actor, consultant_page, may_act
 from engagements.charts import responses
+from engagements.common.client_ip import current_address
 from engagements.common.date_fields import DayField
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.contracts import amendment_views
 from engagements.contracts.summary import contract_summary_of
 from engagements.contracts.time_box import charts as time_box_charts
+from engagements.contracts.time_box import cooperation
 from engagements.contracts.time_box import hours as worked
 from engagements.contracts.time_box import services as time_box
 from engagements.contracts.time_box.burn_down import burn_down_of
 from engagements.contracts.time_box.models import TimeEntry
+from engagements.contracts.time_box.waiting import paused_from, terminable_from
 from engagements.engagement.models import Engagement, Stage
 
 
@@ -41,6 +44,17 @@ class TimeEntryForm(forms.Form):
     note = forms.CharField(label="Work", max_length=TimeEntry._meta.get_field("note").max_length)
     # A form sent twice makes one entry.
     request_key = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+
+
+class CooperationForm(forms.Form):
+    """What the customer is asked for."""
+
+    item = forms.CharField(
+        label="What the work needs",
+        max_length=1000,
+        error_messages={"required": "Enter what the customer has to provide."},
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
 
 
 @consultant_page
@@ -82,11 +96,56 @@ def remove(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     return redirect("engagement-time", reference)
 
 
+@consultant_page
+@require_POST
+def ask(request: HttpRequest, reference: str) -> HttpResponse:
+    """Ask the customer for something that the work needs."""
+    engagement, form = access.engagement_for(request.user, reference), CooperationForm(request.POST)
+    if form.is_valid():
+        try:
+            cooperation.ask(engagement=engagement, **form.cleaned_data, by=actor(request))
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
+        else:
+            messages.success(request, "The signatories are mailed.")
+            return redirect("engagement-time", reference)
+    return _page(request, engagement, request_form=form, status=UNPROCESSABLE)
+
+
+@consultant_page
+@require_POST
+def provided(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Record that the customer provided an item today."""
+    return _provided(request, reference, pk, page="engagement-time")
+
+
+@access.portal_page
+@require_POST
+def provided_by_customer(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Record for the customer that it provided an item today."""
+    return _provided(request, reference, pk, page="portal-engagement")
+
+
+def _provided(request: HttpRequest, reference: str, pk: int, *, page: str) -> HttpResponse:
+    engagement = access.engagement_for(request.user, reference)
+    row = engagement.cooperation_requests.filter(pk=pk).first()
+    if row is None:
+        raise Http404("No such request.")
+    try:
+        cooperation.provide(request=row, by=actor(request), address=current_address())
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
+    else:
+        messages.success(request, "Recorded as provided today.")
+    return redirect(page, reference)
+
+
 def _page(
     request: HttpRequest,
     engagement: Engagement,
     *,
     form: TimeEntryForm | None = None,
+    request_form: CooperationForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
     summary, today = contract_summary_of(engagement), timezone.localdate()
@@ -103,7 +162,13 @@ def _page(
         "clock": clock,
         "settles_on": time_box.settles_on(engagement),
         "is_running": summary.engagement.stage == Stage.ACTIVE,
-        "pauses": contract.pauses.all(),
+        "pauses": clock.pauses,
+        "requests": [
+            (row, paused_from(row), terminable_from(row))
+            for row in engagement.cooperation_requests.select_related("asked_by")
+        ],
+        "request_form": request_form or CooperationForm(),
+        "today": today,
         "chart": responses.inline(lambda theme: time_box_charts.burn_down(clock, theme=theme)),
         "hours": hours,
         "form": form or TimeEntryForm(initial={"worked_on": today}),

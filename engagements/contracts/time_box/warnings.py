@@ -14,7 +14,8 @@ from engagements.common import links, validation
 from engagements.common.dates import in_words
 from engagements.contracts import versions
 from engagements.contracts.time_box import services as time_box
-from engagements.contracts.time_box.models import TimeBox, TimeBoxWarning
+from engagements.contracts.time_box.models import Pause, TimeBox, TimeBoxWarning
+from engagements.contracts.time_box.waiting import WaitingStop, stops
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
@@ -77,7 +78,9 @@ def passed_by(*, total_days: int, used_days: int) -> list[TimeBoxWarning.Thresho
 
 def _unrecorded(box: TimeBox, today: date) -> list[TimeBoxWarning.Threshold]:
     contract = versions.contract_in_force(box.engagement)
-    pauses = contract.pauses.all() if contract else ()
+    pauses: list[Pause | WaitingStop] = list(contract.pauses.all()) if contract else []
+    if contract is not None:
+        pauses += stops(box.engagement, contract.pauses.all(), today=today)
     clock = time_box.clock(box, pauses)
     used = sum(day < today for day in clock)
     recorded = set(

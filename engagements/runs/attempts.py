@@ -103,7 +103,7 @@ class _Other(NamedTuple):
 def _is_paused(engagement: Engagement, day: date) -> bool:
     contract = versions.contract_in_force(engagement)
     agreed = list(contract.pauses.all()) if contract else []
-    every = [*agreed, *stops(engagement, agreed, today=day)]
+    every: list[time_box.Stop] = [*agreed, *stops(engagement, agreed, today=day)]
     return any(each.starts_on <= day <= each.ends_on for each in every)
 
 

@@ -185,7 +185,7 @@ def _met(summary: EngagementSummary) -> Next:
     if Milestone.State.RELEASED in states:
         return Next(FINANCE, "Invoice the milestones released by the verdict.", tone="good")
     if Milestone.State.PENDING in states:
-        text = "Hand over the deliverables; a signatory then accepts them in the portal."
+        text = "Hand over the deliverables; a signatory must then accept the handover."
         url = reverse("engagement-contract", args=[summary.engagement.reference])
         return Next(customer, text, tone="doubt", url=url, action="Open the handover")
     if any(outstanding(milestone) > 0 for milestone in summary.milestones):

@@ -11,6 +11,7 @@ from django.db import transaction
 from engagements.access import require_finance
 from engagements.billing import issuing, postings
 from engagements.billing.models import Invoice, InvoiceLine
+from engagements.billing.reopening import reopen
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money, quantize, tax_on
@@ -76,6 +77,7 @@ def credit(
         audit=_net(part for part in parts if part not in again and _is_audit(part)),
         billed_again=_net(again),
     )
+    reopen(engagement, reason="a credit note was issued", by=by)
     return note
 
 

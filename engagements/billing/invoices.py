@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Sum
 from django.utils import timezone
 
 from benchmarks.records.canonical import canonical, digest_of_bytes
@@ -84,6 +85,13 @@ def draft_order(*, order: AuditOrder, by: User) -> Invoice:
     if row.state != AuditOrder.State.ACCEPTED:
         raise ApplicationError(
             "The customer has not accepted this audit order.", code="invoice.order_not_accepted"
+        )
+    billed_on = order_billed_on(row)
+    if billed_on is not None:
+        raise ApplicationError(
+            f"This order is billed on {billed_on.reference}. Waive the part that was credited, "
+            "or credit the rest to bill the order again.",
+            code="invoice.order_billed",
         )
     tax = row.gross - row.price
     invoice = Invoice(
@@ -249,6 +257,15 @@ def _require_order_due(engagement: Engagement) -> None:
             "is billed or waived.",
             code="invoice.order_not_due",
         )
+
+
+def order_billed_on(order: AuditOrder) -> Invoice | None:
+    """The issued invoice of the order that is not credited in full."""
+    for invoice in order.invoices.filter(kind=Invoice.Kind.INVOICE, state=State.ISSUED):
+        notes = invoice.credit_notes.filter(state=State.ISSUED)
+        if (notes.aggregate(net=Sum("net"))["net"] or 0) < invoice.net:
+            return invoice
+    return None
 
 
 def _require_released(milestone: Milestone) -> None:

@@ -15,6 +15,7 @@ from engagements.billing import postings
 from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import BankLine, Payment, PaymentConfirmation
+from engagements.billing.reopening import reopen
 from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
@@ -73,6 +74,7 @@ def record(
     validation.save_validated(payment)
     _log(payment, engagement)
     postings.payment_received(payment)
+    reopen(engagement, reason="a payment came in", by=by)
     return payment
 
 

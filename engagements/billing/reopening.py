@@ -8,7 +8,7 @@ from engagements.event_log import events
 from engagements.people.models import User
 
 
-def reopen(engagement: Engagement, *, reason: str, by: User) -> None:
+def reopen(engagement: Engagement, *, reason: str, by: User | None) -> None:
     """Move a closed engagement, locked, back to the stage in which it was closed.
 
     `reason` completes "The engagement was reopened: …". Nothing happens to others.

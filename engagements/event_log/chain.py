@@ -8,6 +8,8 @@
     {"schema": "twofold.anchor/1", "number": 3, "previous": "sha256:…",
      "taken_at": "2026-…", "heads": {"TF-2026-0001": [7, "sha256:…"]}}
 
+The chain of events that belong to no engagement has "finance" as its engagement.
+
 These two forms never change, because old chains are verified with them. A new form gets a new
 schema.
 """
@@ -21,6 +23,7 @@ from typing import Any
 from benchmarks.records.canonical import digest
 
 EVENT, ANCHOR = "twofold.event/1", "twofold.anchor/1"
+FINANCE = "finance"
 
 
 def digest_of_event(event: Any, *, reference: str, position: int | None = None) -> str:

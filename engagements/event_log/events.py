@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.dispatch import Signal
 
 from engagements.common.client_ip import current_address
 from engagements.engagement.models import Engagement
-from engagements.event_log.chain import digest_of_event
-from engagements.event_log.models import Event
+from engagements.event_log.chain import FINANCE, digest_of_event
+from engagements.event_log.models import Event, FinanceEvent
 from engagements.people.models import User
 
 # Sent inside the transaction that records the event, with `event`.
@@ -42,23 +42,45 @@ def record(
     """
     _lock(engagement)
     last = Event.objects.filter(engagement=engagement).order_by("position").last()
-    event = Event(
-        engagement=engagement,
-        position=last.position + 1 if last else 1,
-        previous=last.digest if last else "",
-        verb=verb,
-        summary=_shortened(summary),
-        actor=actor,
-        actor_name=str(actor) if actor else APPLICATION,
-        address=address or current_address(),
-        # As the database returns it, so that the digest can be verified.
-        changes=json.loads(json.dumps(changes or {})),
-        for_customer=for_customer,
-    )
-    event.digest = digest_of_event(event, reference=engagement.reference)
-    event.save(force_insert=True)
+    event = Event(engagement=engagement, for_customer=for_customer)
+    _append(event, last, engagement.reference, verb, summary, actor, address, changes)
     event_recorded.send(Event, event=event)
     return event
+
+
+@transaction.atomic
+def record_finance(
+    *, verb: str, summary: str, actor: User, changes: dict[str, Any] | None = None
+) -> FinanceEvent:
+    """Record an event of finance that belongs to no engagement; see `record`."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(202603, 2)")
+    last = FinanceEvent.objects.order_by("position").last()
+    event = FinanceEvent()
+    _append(event, last, FINANCE, verb, summary, actor, None, changes)
+    return event
+
+
+def _append(
+    event: Event | FinanceEvent,
+    last: Event | FinanceEvent | None,
+    reference: str,
+    verb: str,
+    summary: str,
+    actor: User | None,
+    address: str | None,
+    changes: dict[str, Any] | None,
+) -> None:
+    """Save an event after the last one of its chain."""
+    event.position = last.position + 1 if last else 1
+    event.previous = last.digest if last else ""
+    event.verb, event.summary = verb, _shortened(summary)
+    event.actor, event.actor_name = actor, str(actor) if actor else APPLICATION
+    event.address = address or current_address()
+    # As the database returns it, so that the digest can be verified.
+    event.changes = json.loads(json.dumps(changes or {}))
+    event.digest = digest_of_event(event, reference=reference)
+    event.save(force_insert=True)
 
 
 def _lock(engagement: Engagement) -> None:

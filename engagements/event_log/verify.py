@@ -12,15 +12,21 @@ from itertools import groupby, pairwise
 from django.db import connection
 
 from engagements.engagement.models import Engagement
-from engagements.event_log.chain import digest_of_anchor, digest_of_event
-from engagements.event_log.models import Event, EventAnchor, EventChain
+from engagements.event_log.chain import FINANCE, digest_of_anchor, digest_of_event
+from engagements.event_log.models import (
+    ChainedEvent,
+    Event,
+    EventAnchor,
+    EventChain,
+    FinanceEvent,
+)
 
 CHANGED, REMOVED, INSERTED, REORDERED = "changed", "removed", "inserted", "reordered"
 
 
 @dataclass(frozen=True)
 class Break:
-    """A place where the log was altered. `where` is a reference, or "anchors"."""
+    """A place where the log was altered. `where` is a reference, "finance" or "anchors"."""
 
     where: str
     position: int
@@ -63,6 +69,10 @@ def verify(*, kept_anchors: Iterable[str] = ()) -> Report:
         report.events += len(rows)
         report.breaks += breaks_of(reference, rows, chains.pop(engagement, None))
         report.breaks += _breaks_against(heads.pop(reference, []), reference, rows)
+    finance = list(FinanceEvent.objects.order_by("position", "pk"))
+    report.events += len(finance)
+    report.breaks += _breaks_of_rows(FINANCE, finance)
+    report.breaks += _breaks_against(heads.pop(FINANCE, []), FINANCE, finance)
     for engagement, chain in chains.items():
         report.breaks.append(_tail(references[engagement], 0, chain.length))
     for reference, anchored in heads.items():
@@ -84,14 +94,22 @@ def grown_chains() -> dict[str, list[int | str]]:
             JOIN engagements_engagement AS engagement ON engagement.id = chain.engagement_id
             LEFT JOIN anchored USING (reference)
             WHERE chain.length > coalesce(anchored.length, 0)
-            """
+            UNION ALL
+            SELECT last.* FROM (
+                SELECT %s AS reference, position, digest FROM engagements_financeevent
+                ORDER BY position DESC LIMIT 1
+            ) AS last
+            LEFT JOIN anchored USING (reference)
+            WHERE last.position > coalesce(anchored.length, 0)
+            """,
+            [FINANCE],
         )
         return {reference: [length, head] for reference, length, head in cursor.fetchall()}
 
 
 def breaks_of(reference: str, rows: Sequence[Event], chain: EventChain | None) -> list[Break]:
     """Verify the events of one engagement, ordered by position."""
-    found = [*_gaps(reference, rows), *_altered(reference, rows), *_links(reference, rows)]
+    found = _breaks_of_rows(reference, rows)
     if chain is None:
         found.append(Break(reference, 0, REMOVED, "Its event count is missing."))
         return found
@@ -107,13 +125,17 @@ def breaks_of(reference: str, rows: Sequence[Event], chain: EventChain | None) -
     return found
 
 
+def _breaks_of_rows(reference: str, rows: Sequence[ChainedEvent]) -> list[Break]:
+    return [*_gaps(reference, rows), *_altered(reference, rows), *_links(reference, rows)]
+
+
 def _by_engagement() -> Iterator[tuple[int, list[Event]]]:
     rows = Event.objects.order_by("engagement_id", "position", "pk").iterator(chunk_size=5000)
     for engagement, events in groupby(rows, key=lambda event: event.engagement_id):
         yield engagement, list(events)
 
 
-def _gaps(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
+def _gaps(reference: str, rows: Sequence[ChainedEvent]) -> Iterator[Break]:
     positions = [0, *(row.position for row in rows)]
     for before, after in pairwise(positions):
         if after > before + 1:
@@ -125,7 +147,7 @@ def _gaps(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
             yield Break(reference, after, INSERTED, "Two events have this position.")
 
 
-def _altered(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
+def _altered(reference: str, rows: Sequence[ChainedEvent]) -> Iterator[Break]:
     """Find events that differ from their digest; a block that moved together counts once."""
     moved_by = 0
     for row in rows:
@@ -143,7 +165,7 @@ def _altered(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
             yield Break(reference, row.position, REORDERED, sentence)
 
 
-def _written_at(reference: str, row: Event, length: int) -> int | None:
+def _written_at(reference: str, row: ChainedEvent, length: int) -> int | None:
     """Return the position for which the digest of `row` is correct, if any."""
     near = sorted(range(1, length + 2), key=lambda position: abs(position - row.position))
     for position in near:
@@ -152,7 +174,7 @@ def _written_at(reference: str, row: Event, length: int) -> int | None:
     return None
 
 
-def _links(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
+def _links(reference: str, rows: Sequence[ChainedEvent]) -> Iterator[Break]:
     """Find intact events whose predecessor is not the event they were chained to."""
     for index, (before, after) in enumerate(pairwise(rows)):
         if after.previous == before.digest or after.position != before.position + 1:
@@ -173,7 +195,7 @@ def _links(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
         yield Break(reference, before.position, CHANGED, sentence)
 
 
-def _is_moved(reference: str, row: Event) -> bool:
+def _is_moved(reference: str, row: ChainedEvent) -> bool:
     return digest_of_event(row, reference=reference) != row.digest
 
 
@@ -192,7 +214,7 @@ def _heads(anchors: Sequence[EventAnchor]) -> dict[str, list[tuple[EventAnchor, 
 
 
 def _breaks_against(
-    anchored: Sequence[tuple[EventAnchor, int, str]], reference: str, rows: Sequence[Event]
+    anchored: Sequence[tuple[EventAnchor, int, str]], reference: str, rows: Sequence[ChainedEvent]
 ) -> Iterator[Break]:
     """Find the first anchor that the events contradict."""
     digests = {row.position: row.digest for row in rows}

@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from engagements import access
+from engagements.event_log.models import FinanceEvent
 from engagements.finance import controls
 from engagements.people.approval_models import SoleApproval, SoleOwner
 
@@ -21,5 +22,6 @@ def show(request: HttpRequest) -> HttpResponse:
         "controls": controls.CONTROLS,
         "sole_owner": SoleOwner.objects.select_related("user").first(),
         "alone": SoleApproval.objects.select_related("by")[:100],
+        "events": FinanceEvent.objects.select_related("actor").order_by("-position")[:100],
     }
     return render(request, "finance/controls.html", context)

@@ -156,6 +156,13 @@ CONTROLS = (
         f"{CLOSING}::test_only_the_latest_month_is_reopened_and_by_two_people",
     ),
     Control(
+        "Each step of closing or reopening a month is an event of a log that cannot be altered.",
+        "period_reopening.same_person",
+        "financeevent.chain",
+        "tests/engagements/event_log/test_verify.py"
+        "::test_months_are_events_of_a_chain_of_their_own",
+    ),
+    Control(
         "An admin proposes somebody for finance, and two people of finance confirm: no pair "
         "appoints a third person to move money with.",
         "finance_grant.same_person",

@@ -9,6 +9,7 @@ from django.utils import timezone
 from engagements import access
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
+from engagements.event_log import events
 from engagements.people import second_person
 from engagements.people.approval_models import FinanceGrant
 from engagements.people.models import Role, User
@@ -35,6 +36,7 @@ def propose(*, user: User, by: User) -> FinanceGrant:
         return waiting
     grant = FinanceGrant(user=user, proposed_by=by)
     validation.save_validated(grant)
+    _record(grant, "proposed", by)
     return grant
 
 
@@ -58,7 +60,7 @@ def confirm(*, grant: FinanceGrant, by: User) -> FinanceGrant:
             code="finance_grant.proposer_left",
         )
     if row.confirmed_by is None:
-        row.confirmed_by, row.confirmed_at = by, timezone.now()
+        row.confirmed_by, row.confirmed_at, step = by, timezone.now(), "confirmed"
     elif not access.is_finance(row.confirmed_by):
         raise ApplicationError(
             f"{row.confirmed_by} confirmed this role and no longer belongs to finance: "
@@ -66,9 +68,19 @@ def confirm(*, grant: FinanceGrant, by: User) -> FinanceGrant:
             code="finance_grant.confirmer_left",
         )
     else:
-        row.granted_by, row.granted_at = by, timezone.now()
+        row.granted_by, row.granted_at, step = by, timezone.now(), "granted"
     validation.save_validated(row)
+    _record(row, step, by)
     return row
+
+
+def _record(grant: FinanceGrant, step: str, by: User) -> None:
+    events.record_finance(
+        verb=f"{grant.KIND}.{step}",
+        summary=f"The finance role for {grant.user}: {step}.",
+        actor=by,
+        changes={"finance_grant": grant.pk, "user": grant.user_id},
+    )
 
 
 def needs_another(grant: FinanceGrant, *, by: User) -> bool:

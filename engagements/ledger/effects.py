@@ -140,7 +140,8 @@ def _outgoing(position: Positions, amount: Decimal, *, at: str) -> Effect:
     after = position.plus(left)
     might_go_back = max(after.received_net() - after.audit_billed, NOTHING)
     less = position.credit(chart.REFUND_LIABILITY) - might_go_back
-    fewer = min(max(less, NOTHING), position.received_net() - after.received_net())
+    gone = max(position.received_net() - after.received_net(), NOTHING)
+    fewer = min(max(less, NOTHING), gone)
     return left | {chart.FEES_DEFERRED: -fewer, chart.REFUND_LIABILITY: fewer}
 
 

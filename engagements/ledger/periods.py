@@ -13,6 +13,7 @@ from engagements.access import require_finance
 from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
+from engagements.event_log import events
 from engagements.ledger.models import MonthTotal
 from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.people import second_person
@@ -70,6 +71,7 @@ def propose(*, month: date, checklist: Checklist, note: str, by: User) -> Period
         proposed_by=by,
     )
     validation.save_validated(row)
+    _record(row, by)
     return row
 
 
@@ -91,6 +93,7 @@ def approve(*, period: Period, checklist: Checklist, by: User) -> Period:
             code="period.checklist_changed",
         )
     second_person.decide(row, to=State.CLOSED, by=by)
+    _record(row, by)
     return row
 
 
@@ -102,6 +105,7 @@ def void(*, period: Period, by: User) -> Period:
     row = Period.objects.get(pk=period.pk)
     if second_person.may_decide(row, to=State.VOIDED, by=by):
         second_person.decide(row, to=State.VOIDED, by=by)
+        _record(row, by)
     return row
 
 
@@ -118,6 +122,7 @@ def propose_reopening(*, period: Period, reason: str, by: User) -> PeriodReopeni
     _require_latest(row)
     reopening = PeriodReopening(period=row, reason=why, proposed_by=by)
     validation.save_validated(reopening)
+    _record(reopening, by)
     return reopening
 
 
@@ -133,6 +138,7 @@ def approve_reopening(*, reopening: PeriodReopening, by: User) -> PeriodReopenin
     second_person.decide(row, to=Reopening.POSTED, by=by)
     row.period.state = State.REOPENED
     validation.save_validated(row.period)
+    _record(row, by)
     return row
 
 
@@ -144,6 +150,7 @@ def void_reopening(*, reopening: PeriodReopening, by: User) -> PeriodReopening:
     row = PeriodReopening.objects.get(pk=reopening.pk)
     if second_person.may_decide(row, to=Reopening.VOIDED, by=by):
         second_person.decide(row, to=Reopening.VOIDED, by=by)
+        _record(row, by)
     return row
 
 
@@ -157,6 +164,24 @@ def _lock() -> None:
     """Wait until every posting has ended, as the triggers do: one closing at a time."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(202603, 1)")
+
+
+def _record(row: Period | PeriodReopening, by: User) -> None:
+    """Record the step that `by` took in the log of finance."""
+    is_closing = isinstance(row, Period)
+    month, why = (row.month, row.note) if is_closing else (row.period.month, row.reason)
+    events.record_finance(
+        verb=f"{row.KIND}.{row.state}",
+        summary=f"{row.NOUN.capitalize()} of {month:%B %Y}: {row.get_state_display().lower()}. "
+        f"{why}".strip(),
+        actor=by,
+        changes={
+            row.KIND: row.pk,
+            "month": f"{month:%Y-%m}",
+            "proposed_by": row.proposed_by_id,
+            "approved_by": row.approved_by_id,
+        },
+    )
 
 
 def _require_latest(period: Period) -> None:

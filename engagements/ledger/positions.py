@@ -55,10 +55,13 @@ class Positions:
             *(chart.TRANSFERS, chart.MOVED_PAYMENTS),
         )
         received = max(sum((self.balance(account) for account in held), NOTHING), NOTHING)
-        gross = self.balance(chart.RECEIVABLES) + received
+        # Written off without a change of the tax, as the tax of a bad debt is.
+        losses = (chart.BANK_CHARGES, chart.EXCHANGE, chart.WITHHOLDING)
+        billed = self.balance(chart.RECEIVABLES) + sum(map(self.balance, losses), NOTHING)
+        gross = billed + received
         if gross <= 0:
             return NOTHING
-        net = gross - self.credit(chart.OUTPUT_TAX)
+        net = max(gross - self.credit(chart.OUTPUT_TAX), NOTHING)
         return quantize(min(received, gross) * net / gross, self.currency)
 
 

@@ -12,6 +12,7 @@ from engagements import access
 from engagements.access import require_finance
 from engagements.billing import credit_notes, payments, write_offs
 from engagements.billing.payment_models import Payment
+from engagements.billing.reopening import reopen
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.text import strip_invisible
@@ -132,6 +133,7 @@ def create_proposal(
     )
     validation.save_validated(settlement)
     postings.settlement_proposed(settlement)
+    reopen(engagement, reason="a further settlement was proposed", by=by)
     _credit(settlement, figures.credits.cancelled, None)
     for milestone in figures.void:
         milestone.state = Milestone.State.VOID

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +13,13 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from engagements.engagement.models import Engagement
+from engagements.event_log import anchors
 from engagements.event_log.chain import digest_of_event
-from engagements.event_log.models import Event, EventAnchor, EventChain
+from engagements.event_log.models import Event, EventAnchor, EventChain, FinanceEvent
 from engagements.event_log.verify import verify
+from engagements.ledger import periods
 from tests.engagements.event_log.tampering import LENGTH, found, seal_again
+from tests.engagements.world import World
 from tests.refusing import refused
 
 DIGEST = "sha256:" + "0" * 64
@@ -196,3 +200,31 @@ def test_the_command_fails_and_names_the_place(
     with pytest.raises(CommandError, match="6 events"):
         call_command("events", "verify", stderr=output)
     assert output.getvalue().startswith(f"{engagement.reference}, 4: ")
+
+
+def test_months_are_events_of_a_chain_of_their_own(world: World) -> None:
+    march = dt.date(2026, 3, 1)
+    row = periods.propose(month=march, checklist=[], note="", by=world.finance)
+    periods.approve(period=row, checklist=[], by=world.controller)
+    reopening = periods.propose_reopening(period=row, reason="A late line.", by=world.finance)
+    periods.approve_reopening(reopening=reopening, by=world.controller)
+    verbs = list(FinanceEvent.objects.order_by("position").values_list("verb", flat=True))
+    assert verbs == [
+        "period.proposed",
+        "period.closed",
+        "period_reopening.proposed",
+        "period_reopening.posted",
+    ]
+    anchors.take()
+    assert verify().is_intact
+    with refused("financeevent.append_only"):
+        FinanceEvent.objects.update(summary="Nothing.")
+    with refused("financeevent.chain"):
+        FinanceEvent.objects.create(position=7, verb="x", previous=DIGEST, digest=DIGEST)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute("UPDATE engagements_financeevent SET summary = 'x' WHERE position = 2")
+        cursor.execute("DELETE FROM engagements_financeevent WHERE position = 4")
+        cursor.execute("SET LOCAL session_replication_role = origin")
+    breaks = {(each.where, each.what) for each in verify().breaks}
+    assert breaks == {("finance", "changed"), ("finance", "removed")}

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from engagements import closing
-from engagements.billing import credit_notes
+from engagements.billing import credit_notes, reversals, write_offs
 from engagements.contracts.milestones import services as milestones
 from engagements.contracts.models import ContractVersion
 from engagements.ledger.models import Entry
@@ -94,3 +94,28 @@ def test_a_contract_that_agrees_a_lower_audit_cost_reduces_audit_revenue(world: 
     world.conclude(world.request(contract), "met")
     bill_and_pay(world, contract)
     assert closing.close(engagement=contract.engagement, by=world.consultant).stage == "closed"
+
+
+def test_a_payment_reversed_after_a_write_off_leaves_a_met_fee_revenue(world: World) -> None:
+    contract = world.met(paid=2)
+    invoice = world.invoice(contract.milestones.get(position=3))
+    world.paid_beyond(invoice, Decimal(1), "P-1")
+    loss = write_offs.propose(
+        invoice=invoice,
+        kind="bank_charges",
+        amount=invoice.gross - 1,
+        reason="Kept by banks.",
+        by=world.finance,
+    )
+    write_offs.approve(write_off=loss, by=world.controller)
+    reversal = reversals.propose(
+        payment=invoice.payments.get(),
+        cause="mistyped",
+        reason="Twice.",
+        dated_on=today(),
+        by=world.finance,
+    )
+    reversals.approve(reversal=reversal, by=world.controller)
+    after = balances(contract)
+    assert not {"fees_deferred", "refund_liability"} & set(after)
+    assert after["receivables"] == 1

@@ -40,6 +40,26 @@ SELECT
   (SELECT coalesce(sum(amount), 0) FROM engagements_writeoff WHERE state = 'posted')
 """
 
+# By currency: the ledger's bank account, and the lines of all statements.
+BANK = """
+SELECT currency, sum(ledger), sum(lines) FROM (
+  SELECT leg.currency, amount AS ledger, 0 AS lines FROM engagements_leg leg
+    JOIN engagements_account account ON account.id = account_id AND account.code = 'bank'
+  UNION ALL SELECT currency, 0, amount FROM engagements_bankline
+) sides GROUP BY currency HAVING sum(ledger) <> sum(lines)
+"""
+
+UNBALANCED_BUT_CLOSED = """
+SELECT engagement.reference, account.code, sum(leg.amount)
+FROM engagements_engagement engagement
+JOIN engagements_leg leg ON leg.engagement_id = engagement.id
+JOIN engagements_account account ON account.id = leg.account_id
+WHERE engagement.stage = 'closed' AND account.code IN (
+  'receivables', 'transfers', 'audit_unbilled', 'fees_unbilled', 'fees_deferred',
+  'refund_liability', 'refund_payable')
+GROUP BY engagement.id, account.id, leg.currency HAVING sum(leg.amount) <> 0
+"""
+
 NUMBERS = """
 SELECT counter.series, counter.year, counter.last, count(invoice.id), max(invoice.number)
 FROM engagements_counter counter LEFT JOIN engagements_invoice invoice
@@ -70,7 +90,7 @@ UNION ALL
 SELECT 'payment ' || id, md5(row::text) FROM engagements_payment row
 UNION ALL
 SELECT 'paid back ' || id, md5(row::text) FROM engagements_payback row
-  WHERE state NOT IN ('proposed', 'paying')
+  WHERE state IN ('failed', 'voided')
 UNION ALL
 SELECT 'entry ' || id, md5(row::text) FROM engagements_entry row
 UNION ALL
@@ -78,8 +98,10 @@ SELECT 'leg ' || id, md5(row::text) FROM engagements_leg row
 UNION ALL
 SELECT 'closed ' || row.id, md5(row::text) FROM engagements_periodtotal row
 UNION ALL
-SELECT 'settled ' || id, md5(row::text) FROM engagements_settlement row
-  WHERE state IN ('paid', 'voided')
+SELECT 'settled ' || id, md5((to_jsonb(row)
+    -- The bank may return what was paid.
+    - 'state' - 'paid_by_id' - 'paid_at' - 'payment_reference' - 'valued_on')::text)
+  FROM engagements_settlement row WHERE state IN ('paid', 'failed', 'voided')
 """
 
 CLOSED = """
@@ -124,6 +146,8 @@ class Kept:
 def hold(kept: Kept) -> None:
     """Assert everything. `kept` grows by what is sealed now."""
     _books_add_up()
+    assert _rows(BANK) == [], "the ledger's bank account is the sum of the bank's lines"
+    assert _rows(UNBALANCED_BUT_CLOSED) == [], "nothing is closed with an open balance"
     _numbers_have_no_gap()
     _what_goes_back_and_what_is_kept_came_in()
     _what_is_sealed_stays(kept)
@@ -203,7 +227,7 @@ def _closed_months_stay() -> None:
 
 def _a_met_fee_is_revenue() -> None:
     for reference, deferred, liability, unbilled, milestones in _rows(MET):
-        assert (deferred, liability) == (0, 0), f"{reference}: the fee is revenue once it is met"
+        assert deferred == liability == 0, f"{reference}: the fee is revenue once it is met"
         assert 0 <= unbilled <= milestones, f"{reference}: what is unbilled can be billed"
 
 

@@ -23,6 +23,7 @@ from engagements.ledger.period_models import Period
 from tests.engagements.proofs.holding import hold
 from tests.engagements.proofs.lives.agreeing import Agreeing
 from tests.engagements.proofs.lives.asking import EVERY, request
+from tests.engagements.proofs.lives.banking import Banking
 from tests.engagements.proofs.lives.delivering import Delivering
 from tests.engagements.proofs.lives.invoicing import Invoicing
 from tests.engagements.proofs.lives.settling import Settling
@@ -32,7 +33,7 @@ AUDIT_COST = Decimal("6000")
 CONDITIONS = ("signed", "audit_delivered", "target_met", "handover")
 # How far an engagement has come before anything is drawn.
 STARTS = ("drafted", "in force", "paid", "met", "missed", "approved", "settled")
-OFTEN = ("in force", "paid", "in force", *STARTS)
+OFTEN = ("in force", "paid", "in force", *STARTS, "ordered")
 
 
 @st.composite
@@ -65,7 +66,7 @@ def terms(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-class Life(Agreeing, Delivering, Invoicing, Settling):
+class Life(Agreeing, Delivering, Invoicing, Settling, Banking):
     """One engagement, and everybody who may ask something of it."""
 
     @initialize(figures=terms(), start=st.sampled_from(OFTEN), seed=st.integers(0, 2**32))
@@ -73,6 +74,10 @@ class Life(Agreeing, Delivering, Invoicing, Settling):
         """Bring the engagement as far as `start`; the rules go on from there."""
         self.chance = Random(seed)
         self.figures = figures
+        if start == "ordered":
+            self.engagement = Engagement.objects.get(pk=self.ordered.pk)
+            self.stage = self.engagement.stage
+            return
         self.engagement = Engagement.objects.get(pk=self.audited[figures["currency"]].pk)
         far = STARTS.index(start)
         self.draft()
@@ -90,7 +95,7 @@ class Life(Agreeing, Delivering, Invoicing, Settling):
         if far >= STARTS.index("settled"):
             self.move_money("paid", 0)
 
-    @request("met missed")
+    @request("met missed redirected declined")
     def close(self) -> None:
         by = self.world.consultant
         self.ask("close", lambda: closing.close(engagement=self.engagement, by=by), twice=True)

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.engagements.orders.test_audit_orders import accepted, delivered
 from tests.engagements.proofs.life import Life
-from tests.engagements.world import World
+from tests.engagements.world import World, fresh
 
 AT_RANDOM = "TWOFOLD_PROOF_STEPS" in os.environ
 STEPS = int(os.environ.get("TWOFOLD_PROOF_STEPS", "10000"))
@@ -49,6 +50,17 @@ REACHED = (
     "resolve dispute",
     "close",
     "close month",
+    "reopen month",
+    "approve reversal",
+    "approve write-off",
+    "assign line",
+    "clear suspense",
+    "match executed",
+    "match returned",
+    "return of a paid refund",
+    "pay a returned refund again",
+    "credit after a settlement",
+    "bill audit order",
 )
 
 
@@ -69,6 +81,7 @@ def live(world: World, *, lives: int, seed: int | None) -> Counter[str]:
         audited = {
             currency: world.audited(currency=currency) for currency in ("EUR", "USD", "JPY", "KWD")
         }
+        ordered = fresh(delivered(world, accepted(world), "decline").engagement)
         granted = completed
 
     Counted.world = world

@@ -15,7 +15,7 @@ from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import pending_settlements
-from tests.engagements.world import World, today
+from tests.engagements.world import World, fresh, today
 from tests.errors import declined
 from tests.refusing import refused, write
 
@@ -49,6 +49,18 @@ def test_a_credit_after_the_settlement_is_owed_by_a_day_and_refunded_by_a_furthe
     assert not pending_settlements(today=today())
     assert positions_of(engagement, "EUR").balance(chart.RECEIVABLES) == 0
     assert closing.close(engagement=engagement, by=world.consultant).stage == "closed"
+    # Money or a credit note that follows opens a balance, and with it the engagement.
+    credit_notes.credit(invoice=invoice, net=D(100), reason="Goodwill.", by=world.finance)
+    assert fresh(engagement).stage == "missed"
+
+
+def test_a_payment_for_a_closed_engagement_reopens_it(world: World) -> None:
+    invoice = settled(world, world.settlement(paid=1)).contract_version.engagement.invoices.get(
+        kind="invoice"
+    )
+    closing.close(engagement=invoice.engagement, by=world.consultant)
+    world.paid_beyond(invoice, D(5), "twice")
+    assert fresh(invoice.engagement).stage == "missed"
 
 
 def test_nothing_closes_while_a_ledger_balance_is_open(world: World) -> None:

@@ -30,6 +30,8 @@ WHICH = range(6)
 # The stages at which something may be asked; elsewhere it would be refused at once.
 EVERY = " ".join(Stage.values)
 SIGNED = "active met missed closed"
+# An audit that leads to no contract is billed by its order.
+BILLED = f"{SIGNED} redirected declined"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class Asking(RuleBasedStateMachine):
     world: ClassVar[World]
     # An audited engagement by currency, written before the first example.
     audited: ClassVar[dict[str, Engagement]]
+    # One whose audit was ordered, and declines custom work.
+    ordered: ClassVar[Engagement]
     # How often each request was granted.
     granted: ClassVar[Counter[str]]
     # Drawn as each example begins.

@@ -13,12 +13,25 @@ from engagements.common import money
 from engagements.contracts.milestones.models import Milestone
 from engagements.payouts import overpayment_refunds, overpayments
 from engagements.payouts.models import OverpaymentRefund
-from tests.engagements.proofs.lives.asking import SIGNED, WHICH, Asking, request
+from engagements.settlements.models import Settlement
+from tests.engagements.proofs.lives.asking import BILLED, SIGNED, WHICH, Asking, request
 from tests.engagements.world import days
 
 
 class Invoicing(Asking):
     """Finance, and the customer who pays."""
+
+    @request("redirected declined closed")
+    def bill_order(self) -> None:
+        order = self.engagement.audit_orders.filter(state="accepted").first()
+        if order is None:
+            return
+        by = self.world.finance
+        draft = self.ask(
+            "draft order", lambda: invoices.draft_order(order=order, by=by), twice=True
+        )
+        if draft:
+            self.ask("bill audit order", lambda: invoices.issue(invoice=draft, by=by), twice=True)
 
     @request(SIGNED, count=range(1, 4), which=WHICH)
     def bill(self, count: int, which: int) -> None:
@@ -36,7 +49,7 @@ class Invoicing(Asking):
         if draft:
             self.ask("issue invoice", lambda: invoices.issue(invoice=draft, by=by), twice=True)
 
-    @request(SIGNED, which=WHICH)
+    @request(BILLED, which=WHICH)
     def discard_draft(self, which: int) -> None:
         row = self.one(self.engagement.invoices.filter(state="draft"), which)
         if row:
@@ -44,7 +57,7 @@ class Invoicing(Asking):
             self.ask("discard invoice", lambda: invoices.discard(invoice=row, by=by) or row)
 
     @request(
-        SIGNED,
+        BILLED,
         which=WHICH,
         share=["all", "third", "unit", "one too much", "twice"],
         late=range(41),
@@ -83,7 +96,7 @@ class Invoicing(Asking):
                 twice=True,
             )
 
-    @request(SIGNED, which=WHICH, cause=["mistyped", "chargeback"], by=["finance", "controller"])
+    @request(BILLED, which=WHICH, cause=["mistyped", "chargeback"], by=["finance", "controller"])
     def reverse(self, which: int, cause: str, by: str) -> None:
         payment = self.one(
             Payment.objects.filter(invoice__engagement=self.engagement, kind="received"), which
@@ -107,7 +120,7 @@ class Invoicing(Asking):
             )
             assert done is None or by == "controller"
 
-    @request(SIGNED, which=WHICH, kind=["bank_charges", "bad_debt"], by=["finance", "controller"])
+    @request(BILLED, which=WHICH, kind=["bank_charges", "bad_debt"], by=["finance", "controller"])
     def write_off(self, which: int, kind: str, by: str) -> None:
         row = self.invoice(which)
         if row is None:
@@ -127,7 +140,7 @@ class Invoicing(Asking):
             assert done is None or by == "controller"
 
     @request(
-        SIGNED,
+        BILLED,
         which=WHICH,
         share=["all", "half", "unit"],
         bill_again=[True, False],
@@ -138,7 +151,10 @@ class Invoicing(Asking):
             return
         unit = money.minor_unit(row.currency)
         net = {"all": None, "half": money.quantize(row.net / 2, row.currency), "unit": unit}[share]
-        self.ask(
+        is_late = Settlement.objects.filter(
+            contract_version__engagement=self.engagement, state="paid"
+        ).exists()
+        done = self.ask(
             f"credit {share}",
             lambda: credit_notes.credit(
                 invoice=row,
@@ -148,9 +164,11 @@ class Invoicing(Asking):
                 bill_again=bill_again and net is None,
             ),
         )
+        if done and is_late:
+            self.granted["credit after a settlement"] += 1
 
     @request(
-        SIGNED,
+        BILLED,
         how=["move", "pay back"],
         which=WHICH,
         share=["all", "all", "unit", "one too much"],
@@ -180,7 +198,7 @@ class Invoicing(Asking):
         assert done is None or share != "one too much", "no more leaves than is too much"
 
     @request(
-        SIGNED,
+        BILLED,
         how=["send", "paid", "failed", "send", "void"],
         by=["controller", "controller", "finance"],
         which=WHICH,

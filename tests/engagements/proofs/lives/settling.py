@@ -69,7 +69,7 @@ class Settling(Asking):
         row, by = self.settlement(which), getattr(self.world, who)
         if row is None:
             return
-        # One that was paid returns on a bank line only; `payouts` has its tests.
+        # One that was paid returns on a bank line only: see `banking`.
         under_way = row.transfers.filter(outcome="").first()
         if how == "returned" and under_way is None:
             return
@@ -84,6 +84,8 @@ class Settling(Asking):
             "void": lambda: settlements.void(settlement=row, reason="Wrong.", by=by),
         }
         done = self.ask(f"settlement {how}", acts[how], twice=True)
+        if done and how == "paid" and row.transfers.filter(outcome="failed").exists():
+            self.granted["pay a returned refund again"] += 1
         is_paid = done is not None and done.paid_by_id is not None
         assert not is_paid or done.refund == 0 or done.paid_by_id != done.approved_by_id
 

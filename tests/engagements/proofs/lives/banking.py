@@ -1,0 +1,107 @@
+"""What bank statements bring: payments, executed transfers, and refunds that come back."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.db.models import Q
+
+from engagements.billing import reconciliation
+from engagements.billing.balances import balance_of
+from engagements.billing.payment_models import BankLine
+from engagements.common import money
+from engagements.payouts import bank_matching
+from engagements.payouts.models import OverpaymentRefund, Transfer
+from tests.engagements.billing.test_bank_imports import imported, statement
+from tests.engagements.proofs.lives.asking import BILLED, WHICH, Asking, request
+
+LATER = [True, False, False, False]
+
+
+class Banking(Asking):
+    """The bank, and finance who reads its statements."""
+
+    @request(
+        BILLED,
+        which=WHICH,
+        share=["all", "third", "all", "twice"],
+        how=["assign", "assign", "set aside", "leave"],
+    )
+    def pay_by_bank(self, which: int, share: str, how: str) -> None:
+        row = self.invoice(which)
+        if row is None:
+            return
+        unit = money.minor_unit(row.currency)
+        open_amount = max(balance_of(row).open_amount, unit)
+        amount = {
+            "all": open_amount,
+            "third": max(money.quantize(open_amount / 3, row.currency), unit),
+            "twice": 2 * open_amount,
+        }[share]
+        line = self._line(amount, row.currency, "")
+        by = self.world.finance
+        if how == "set aside":
+            self.ask(
+                "set line aside", lambda: reconciliation.set_aside(line=line, note="No.", by=by)
+            )
+        elif how == "assign":
+            self.ask(
+                "assign line",
+                lambda: reconciliation.assign(line=line, parts=[(row, amount)], by=by),
+                twice=True,
+            )
+
+    @request(BILLED, which=WHICH)
+    def clear_line(self, which: int) -> None:
+        """Assign a line that was left open, set aside, or opened again by a reversal."""
+        line = self.one(BankLine.objects.filter(state__in=["open", "set_aside"], amount__gt=0), 0)
+        row = self.invoice(which)
+        if row and line and not line.end_to_end_id:
+            self.ask(
+                "clear suspense",
+                lambda: reconciliation.assign(
+                    line=line, parts=[(row, line.amount)], by=self.world.finance
+                ),
+            )
+
+    @request(BILLED, which=WHICH, kind=["executed", "returned", "returned"])
+    def see_refund(self, which: int, kind: str) -> None:
+        """A statement shows a refund of ours: executed, or returned after it was paid."""
+        settled = Q(settlement__contract_version__engagement=self.engagement)
+        transfers = list(Transfer.objects.filter(settled).exclude(outcome="failed").order_by("pk"))
+        rows: list[Transfer | OverpaymentRefund] = [
+            *transfers,
+            *OverpaymentRefund.objects.filter(
+                invoice__engagement=self.engagement, state__in=["paying", "paid"]
+            ).order_by("pk"),
+        ]
+        if not rows:
+            return
+        refund = rows[which % len(rows)]
+        is_transfer = isinstance(refund, Transfer)
+        name = refund.end_to_end_id if is_transfer else refund.left.reference
+        was_paid = (refund.outcome if is_transfer else refund.state) == "paid"
+        sign = 1 if kind == "returned" else -1
+        currency = refund.currency if is_transfer else refund.invoice.currency
+        line = self._line(sign * refund.amount, currency, name)
+        done = self.ask(
+            f"match {kind}",
+            lambda: bank_matching.match(line=line, targets=[refund], by=self.world.finance),
+            twice=True,
+        )
+        if done and kind == "returned" and was_paid:
+            self.granted["return of a paid refund"] += 1
+
+    def _line(self, amount: Decimal, currency: str, end_to_end_id: str) -> BankLine:
+        """Import a statement of one line, dated today."""
+        content = statement(
+            (str(amount), self.fresh()),
+            currency=currency,
+            day=f"{self.clock.now.date()}",
+            details=f"<Refs><EndToEndId>{end_to_end_id}</EndToEndId></Refs>"
+            if end_to_end_id
+            else "",
+        )
+        row = imported(self.world, content, name=f"{self.number}.xml")
+        self.is_held = False
+        return row.lines.get()

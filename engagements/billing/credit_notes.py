@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from engagements.access import require_finance
-from engagements.billing import issuing, postings
+from engagements.billing import issuing, postings, write_offs
 from engagements.billing.models import Invoice, InvoiceLine
 from engagements.billing.reopening import reopen
 from engagements.common import validation
@@ -77,6 +77,7 @@ def credit(
         audit=_net(part for part in parts if part not in again and _is_audit(part)),
         billed_again=_net(again),
     )
+    write_offs.reverse_overpaid(invoice=original, reason=f"Credited by {note.reference}.")
     reopen(engagement, reason="a credit note was issued", by=by)
     return note
 

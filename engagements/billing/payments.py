@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
 from engagements.access import require_finance
-from engagements.billing import postings
+from engagements.billing import postings, write_offs
 from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import BankLine, Payment, PaymentConfirmation
@@ -74,6 +74,7 @@ def record(
     validation.save_validated(payment)
     _log(payment, engagement)
     postings.payment_received(payment)
+    write_offs.reverse_overpaid(invoice=row, reason=f"Paid by {payment.reference}.")
     reopen(engagement, reason="a payment came in", by=by)
     return payment
 

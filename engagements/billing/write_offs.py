@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from engagements.access import require_finance
@@ -88,14 +89,27 @@ def written_off_alone(invoice: Invoice) -> Decimal:
 
 def reverse_all(*, engagement: Engagement, reason: str) -> None:
     """End the write-offs of a locked engagement: its settlement counts all payments."""
-    rows = WriteOff.objects.filter(invoice__engagement=engagement).select_related(
-        "invoice__engagement"
-    )
+    _reverse(WriteOff.objects.filter(invoice__engagement=engagement), reason)
+
+
+def reverse_overpaid(*, invoice: Invoice, reason: str) -> None:
+    """End the losses written off of a locked invoice that is overpaid or credited beyond them.
+
+    Otherwise the customer would be refunded what was written off. What then stays open may be
+    written off again.
+    """
+    losses = WriteOff.objects.filter(invoice=invoice, amount__gt=0)
+    if losses.filter(state=State.POSTED).exists() and balance_of(invoice).open_amount < 0:
+        _reverse(losses, reason)
+
+
+def _reverse(write_offs: QuerySet[WriteOff], reason: str) -> None:
+    rows = write_offs.select_related("invoice__engagement")
     for row in rows.filter(state=State.POSTED).order_by("pk"):
-        _end(row, engagement, State.REVERSED, reason, None)
+        _end(row, row.invoice.engagement, State.REVERSED, reason, None)
         postings.write_off_reversed(row)
     for row in rows.filter(state=State.PROPOSED).order_by("pk"):
-        _end(row, engagement, State.VOIDED, reason, None)
+        _end(row, row.invoice.engagement, State.VOIDED, reason, None)
 
 
 def _locked(write_off: WriteOff) -> tuple[WriteOff, Engagement]:

@@ -194,6 +194,13 @@ CONTROLS = (
         "settlement.start",
         f"{STEALING}::test_no_money_leaves_by_one_person_or_by_a_pair_outside_finance",
     ),
+    Control(
+        "Nor does any of them complete a write-off, a reversal, a closing or a reopening.",
+        "access.finance_only",
+        "writeoff.start",
+        "tests/engagements/proofs/test_correcting.py"
+        "::test_no_correction_is_completed_by_one_person_or_by_a_pair_outside_finance",
+    ),
 )
 
 CAPABILITIES: tuple[tuple[str, Callable[[User], bool]], ...] = (

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.billing import reconciliation, reversals, write_offs
+from engagements.billing import credit_notes, reconciliation, reversals, write_offs
 from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
@@ -102,6 +102,19 @@ def test_a_write_off_is_dated_on_the_day_it_is_approved(world: World) -> None:
         row = write_offs.approve(write_off=row, by=world.controller)
         day = timezone.localdate()
     assert Entry.objects.get(key=f"written_off:write_off:{row.pk}").dated_on == day
+
+
+def test_a_credit_note_or_a_late_payment_reverses_what_was_written_off(world: World) -> None:
+    invoice = short_of(world, "40.00")
+    write_off(world, invoice, "bank_charges", "40.00")
+    credit_notes.credit(invoice=invoice, net=D(100), reason="Rebate.", by=world.finance)
+    assert WriteOff.objects.get().state == "reversed"
+    # EUR 119.00 were credited and EUR 40.00 never came.
+    assert balance_of(invoice).open_amount == D("-79.00")
+    other = short_of(world, "40.00")
+    write_off(world, other, "bank_charges", "40.00")
+    world.paid_beyond(other, D(45), "P-2")
+    assert balance_of(other).open_amount == D("-5.00")
 
 
 def test_a_settlement_counts_payments_and_reverses_write_offs(world: World) -> None:

@@ -22,6 +22,8 @@ from redis.retry import Retry
 from .place import EmbeddedError, Place, becomes_zero, package_folder
 
 START_LIMIT_S = 15.0
+# A server that answers later counts as hanging.
+ANSWER_LIMIT_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ class Valkey:
         """Whether the server responds."""
         try:
             with redis.Redis(
-                unix_socket_path=str(self.socket), socket_timeout=2, retry=Retry(NoBackoff(), 0)
+                unix_socket_path=str(self.socket),
+                socket_timeout=ANSWER_LIMIT_S,
+                retry=Retry(NoBackoff(), 0),
             ) as client:
                 return bool(client.ping())
         except (redis.RedisError, OSError):
@@ -79,7 +83,9 @@ class Valkey:
 
     def stop_if_unused(self) -> bool:
         """Stop the server unless another client stays connected to it."""
-        with redis.Redis(unix_socket_path=str(self.socket), socket_timeout=2) as client:
+        with redis.Redis(
+            unix_socket_path=str(self.socket), socket_timeout=ANSWER_LIMIT_S
+        ) as client:
             unused = becomes_zero(lambda: len(client.client_list()) - 1)
         return unused and self.stop()
 

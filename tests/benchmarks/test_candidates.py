@@ -26,6 +26,7 @@ def run(prepared, inputs, out):
 """
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(300)
 @pytest.mark.django_db(transaction=True)
 def test_a_bad_candidate_fails_with_its_reason_and_the_next_run_is_clean(

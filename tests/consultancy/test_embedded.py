@@ -17,7 +17,7 @@ import psycopg
 import pytest
 import redis
 
-from consultancy.embedded import place
+from consultancy.embedded import place, valkey
 from consultancy.embedded.place import EmbeddedError, Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
@@ -104,7 +104,8 @@ def test_a_stale_pid_file_harms_no_other_process(home: Path) -> None:
         stranger.wait()
 
 
-def test_a_hanging_server_is_replaced(home: Path) -> None:
+def test_a_hanging_server_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(valkey, "ANSWER_LIMIT_S", 0.5)
     server = Valkey(Place(home))
     server.start()
     (hanging,) = server.processes()
@@ -117,17 +118,17 @@ def test_a_hanging_server_is_replaced(home: Path) -> None:
 def test_only_a_server_that_a_client_keeps_using_stays(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    postgres, valkey = Postgres(Place(home)), Valkey(Place(home))
+    postgres, broker = Postgres(Place(home)), Valkey(Place(home))
     postgres.start()
-    valkey.start()
+    broker.start()
     connection = psycopg.connect(postgres.url())
-    client = redis.Redis(unix_socket_path=str(valkey.socket))
+    client = redis.Redis(unix_socket_path=str(broker.socket))
     client.ping()
     with monkeypatch.context() as patched:
         patched.setattr(place, "DISCONNECT_WAIT_S", 0.1)
         assert not postgres.stop_if_unused()
-        assert not valkey.stop_if_unused()
-    for server, leave in ((postgres, connection.close), (valkey, client.close)):
+        assert not broker.stop_if_unused()
+    for server, leave in ((postgres, connection.close), (broker, client.close)):
         leaving = threading.Timer(0.3, leave)
         leaving.start()
         assert server.stop_if_unused()
@@ -146,6 +147,7 @@ def test_data_of_another_version_is_not_touched(home: Path) -> None:
     (server.data / "PG_VERSION").write_text(version)
 
 
+@pytest.mark.soak
 def test_a_copied_home_has_its_own_servers(home: Path, ground: Path) -> None:
     original, copied = Postgres(Place(home)), Postgres(Place(ground / "copied"))
     original.start()
@@ -159,6 +161,7 @@ def test_a_copied_home_has_its_own_servers(home: Path, ground: Path) -> None:
         stop(ground / "copied")
 
 
+@pytest.mark.soak
 def test_an_interrupted_initialization_is_repeated(ground: Path) -> None:
     server = Postgres(Place(ground / "half"))
     half = server.data.with_name("postgres.new")

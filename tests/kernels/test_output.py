@@ -36,7 +36,13 @@ def ended(command: list[str], *, read: bool = False) -> subprocess.CompletedProc
             os.close(out)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(name, marks=[] if name in ("list", "management") else [pytest.mark.soak])
+        for name in COMMANDS
+    ],
+)
 def test_a_closed_standard_output_ends_a_command_without_a_traceback(command: str) -> None:
     process = ended(COMMANDS[command])
     assert (process.returncode, process.stderr) == (STDOUT_CLOSED, "")

@@ -14,7 +14,7 @@ from kernels.solutions import Solution
 from kernels.trials import compare, draw
 from tests.kernels.drawing import poisoned
 
-OPERATORS = ("gated_delta_decode", "mla_decode", "paged_decode")
+OPERATORS = ("fp8_block_linear", "gated_delta_decode", "mla_decode", "paged_decode")
 
 
 def _is_right(operator: str, solution: Solution, dtype: str) -> bool:
@@ -60,6 +60,15 @@ def test_a_missing_page_shows_in_the_step(operator: str) -> None:
         honest.run(prepared, {**inputs, "last": (inputs["last"] - 64).clamp(min=0)}, out)
 
     assert not _is_right(operator, replace(honest, run=run), "bfloat16")
+
+
+def test_weights_of_another_block_show_in_the_step() -> None:
+    honest = _honest("fp8_block_linear")
+
+    def prepare(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> object:
+        return honest.prepare({**state, "scale": state["scale"].roll(1, 1)}, axes)
+
+    assert not _is_right("fp8_block_linear", replace(honest, prepare=prepare), "bfloat16")
 
 
 def test_a_memory_without_decay_shows_in_the_step() -> None:

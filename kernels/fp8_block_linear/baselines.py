@@ -14,12 +14,16 @@ from kernels.definition import NotAvailable
 from kernels.solutions import Solution
 
 BLOCK = 128
+# cuBLASLt's batches are multiples of it.
+ROWS = 16
 
 
 @dataclass(frozen=True)
-class _Weights:
+class _Prepared:
     weight: Tensor  # [out_features, in_features]
     scale: Tensor  # [out_blocks, in_blocks], padded
+    x: Tensor  # [rows, in_features]: the batch, padded to ROWS
+    x_scale: Tensor  # [in_blocks, rows]
 
 
 def _wide(x: Tensor, scale: Tensor, dtype: torch.dtype) -> Tensor:
@@ -55,25 +59,37 @@ def scaled_mm() -> Solution:
     if kinds is None or not hasattr(F, "scaled_mm"):
         raise NotAvailable("torch's scaled_mm by blocks needs torch 2.10 or later")
 
-    def prepare(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Weights:
+    def prepare(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Prepared:
         # A row of blocks after the other, each padded to a multiple of four scales.
         scale = state["scale"]
         padded = F.pad(scale, (0, -scale.shape[1] % 4)).contiguous()
-        return _Weights(state["weight"], padded)
+        rows = axes["batch"] + -axes["batch"] % ROWS
+        return _Prepared(
+            weight=state["weight"],
+            scale=padded,
+            x=torch.zeros(rows, scale.shape[1] * BLOCK, device=scale.device).to(
+                state["weight"].dtype
+            ),
+            x_scale=scale.new_zeros(scale.shape[1], rows),
+        )
 
-    def run(weights: _Weights, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
+    def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
+        x, batch = inputs["x"], len(inputs["x"])
+        if batch != len(prepared.x) or not x.is_contiguous():
+            prepared.x.view(torch.uint8)[:batch].copy_(x.view(torch.uint8))
+            x = prepared.x
         # Scales of activations lie a column after the other.
-        scale = inputs["x_scale"].t().contiguous().t()
+        prepared.x_scale[:, :batch].copy_(inputs["x_scale"].t())
         made = F.scaled_mm(
-            inputs["x"].contiguous(),
-            weights.weight.t(),
-            scale,
+            x,
+            prepared.weight.t(),
+            prepared.x_scale.t(),
             kinds.BlockWise1x128,
-            weights.scale.t(),
+            prepared.scale.t(),
             kinds.BlockWise128x128,
             output_dtype=out["out"].dtype,
         )
-        out["out"].copy_(made)
+        out["out"].copy_(made[:batch])
 
     return Solution(name="scaled_mm", prepare=prepare, run=run)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from kernels.definition import NotAvailable
@@ -21,14 +22,19 @@ class _Pages:
     latent_dim: int
 
 
+# Rows after the tables' entries: the new one, and zeros that keep cuBLAS's rows aligned.
+_MORE = 8
+
+
 def _gather(cache: Tensor, table: Tensor, new: Tensor) -> Tensor:
-    """Every entry of the tables, the new one last: [batch, tokens + 1, entry_dim]."""
-    return torch.cat([cache[table.long()].flatten(1, 2), new.unsqueeze(1)], 1)
+    """Every entry of the tables, then the new one: [batch, tokens + 8, entry_dim]."""
+    more = F.pad(new.unsqueeze(1), (0, 0, 0, _MORE - 1))
+    return torch.cat([cache[table.long()].flatten(1, 2), more], 1)
 
 
 def _softmax(score: Tensor, last: Tensor) -> Tensor:
     token = torch.arange(score.shape[2], device=score.device)
-    seen = (token <= last[:, None]) | (token == score.shape[2] - 1)
+    seen = (token <= last[:, None]) | (token == score.shape[2] - _MORE)
     wide = score.float().masked_fill(~seen[:, None], float("-inf"))
     return torch.softmax(wide, -1).to(score.dtype)
 

@@ -15,6 +15,8 @@ from kernels.solutions import Solution
 PAGE = 64
 # Rows of a mask's blocks: as many as FlexAttention pads a decoding query to.
 QUERIES = 128
+# Rows after a table's tokens: the new one, and zeros that keep the mask's rows aligned.
+MORE = 8
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,11 @@ def _wide(pool: Tensor, scale: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _gathered(pool: Tensor, scale: Tensor, table: Tensor, new: Tensor) -> Tensor:
-    """A sequence's tokens in a row, the new one last: [batch, kv_heads, tokens + 1, head_dim]."""
+    """A sequence's tokens in a row, then the new one: [batch, kv_heads, tokens + 8, head_dim]."""
     # As bytes: not every device indexes FP8.
     pages = pool.view(torch.uint8)[table].view(pool.dtype)
     tokens = _wide(pages, scale, new.dtype).transpose(1, 2).flatten(2, 3)
-    return torch.cat([tokens, new.unsqueeze(2)], 2)
+    return torch.cat([tokens, F.pad(new.unsqueeze(2), (0, 0, 0, MORE - 1))], 2)
 
 
 def gathered() -> Solution:
@@ -49,7 +51,7 @@ def gathered() -> Solution:
         k = _gathered(pages.k, pages.k_scale, table, inputs["k_new"])
         v = _gathered(pages.v, pages.v_scale, table, inputs["v_new"])
         token = torch.arange(k.shape[2], device=q.device)
-        seen = (token <= last[:, None]) | (token == k.shape[2] - 1)
+        seen = (token <= last[:, None]) | (token == k.shape[2] - MORE)
         attended = F.scaled_dot_product_attention(
             q, k, v, attn_mask=seen[:, None, None], enable_gqa=q.shape[1] != k.shape[1]
         )

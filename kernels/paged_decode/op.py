@@ -153,10 +153,10 @@ def _workload(model: Axes, *, layers: int, batch: int, pages_each: int, weight: 
 
 _SMALL = {"heads": 4, "kv_heads": 2, "head_dim": 32, "hidden": 96, "ffn": 160}
 _LLAMA_8B = (
-    _workload(llama.LLAMA_8B, layers=4, batch=64, pages_each=256, weight=0.7),
-    _workload(llama.LLAMA_8B, layers=4, batch=16, pages_each=512, weight=0.3),
+    _workload(llama.LLAMA_8B, layers=2, batch=64, pages_each=256, weight=0.7),
+    _workload(llama.LLAMA_8B, layers=2, batch=16, pages_each=512, weight=0.3),
 )
-_TITLE = "Four Llama-3-8B layers, 64 sequences of up to 16K and 16 of up to 32K tokens in FP8"
+_TITLE = "Two Llama-3-8B layers, 64 sequences of up to 16K and 16 of up to 32K tokens in FP8"
 
 PRESETS = {
     "tiny": presets.tiny(

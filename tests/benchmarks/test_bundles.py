@@ -40,6 +40,7 @@ def finished(claimed: Run, record_bytes: bytes) -> Run:
     return claimed
 
 
+@pytest.mark.soak
 def test_a_bundle_verifies_and_measures_and_its_record_comes_back(
     finished: Run, tmp_path: Path
 ) -> None:

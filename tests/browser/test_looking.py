@@ -49,6 +49,7 @@ def test_low_contrast_and_missing_labels_are_found(page: Page) -> None:
     assert {found.split(" ")[0] for found in barriers(page)} == {"color-contrast", "label"}
 
 
+@pytest.mark.soak
 def test_contrast_of_each_look_is_checked_once(page: Page) -> None:
     known: set[str] = set()
     assert faint_looks(page, known) == []
@@ -65,6 +66,7 @@ def test_contrast_of_each_look_is_checked_once(page: Page) -> None:
     assert "four" in faint_looks(page, known)[0]
 
 
+@pytest.mark.soak
 def test_pictures_are_kept_when_the_theme_changes(page: Page) -> None:
     dark = '<source srcset="/static/no.svg" media="(prefers-color-scheme: dark)">'
     put(page, f'<picture>{dark}<img src="/static/favicon.svg" alt=""></picture>')
@@ -73,6 +75,7 @@ def test_pictures_are_kept_when_the_theme_changes(page: Page) -> None:
     assert page.locator("img").evaluate("img => img.currentSrc").endswith("favicon.svg")
 
 
+@pytest.mark.soak
 def test_failed_requests_and_policy_violations_are_found(page: Page) -> None:
     ear = Ear(page)
     put(page, '<img src="/static/no-such-picture.svg" alt="none">')

@@ -150,6 +150,7 @@ def test_every_page_at_every_stage_fits_and_reads(window: Window, role: str) -> 
     assert not viewer.wrong, viewer.report()
 
 
+@pytest.mark.soak
 def test_pages_of_a_new_installation_fit_and_read(window: Window) -> None:
     viewer = Viewer(window)
 

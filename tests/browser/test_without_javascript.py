@@ -38,6 +38,7 @@ def plain(window: Window) -> Window:
     return enter
 
 
+@pytest.mark.soak
 def test_a_consultant_records_a_finding(plain: Window) -> None:
     case = staging.half_audited(story.opened())
     page = plain(case.consultant)

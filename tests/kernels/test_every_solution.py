@@ -149,9 +149,16 @@ def test_inputs_may_have_gaps(operator: str, name: str, size: str) -> None:
 @pytest.mark.parametrize(
     ("operator", "name", "special"),
     [
-        pytest.param(op, name, special, id=f"{op}-{name}-{special.name}")
-        for op, name in _ours()
-        for special in catalogue.definition(op).held_back.special
+        pytest.param(
+            op,
+            name,
+            special,
+            id=f"{op}-{name}-{special.name}",
+            marks=[] if number == place % len(specials) else [pytest.mark.soak],
+        )
+        for place, (op, name) in enumerate(_ours())
+        for specials in [catalogue.definition(op).held_back.special]
+        for number, special in enumerate(specials)
     ],
 )
 @pytest.mark.parametrize("size", [FEW, pytest.param(SMALL, marks=pytest.mark.soak)])

@@ -16,7 +16,7 @@ CUTS = 7
 
 
 @pytest.mark.parametrize("place", range(CUTS))
-@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.soak), 7])
 def test_every_cut_is_right_and_leaves_its_counters_at_zero(
     place: int, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from engagements.audit.rules import Thresholds, ceiling
 from engagements.audit.rules.ceiling import CeilingFigures
 from engagements.audit.rules.figures import Interval
 from engagements.charts.palette import DARK
+from tests.soaking import every
 
 
 def figures(
@@ -44,12 +45,9 @@ THREE = Interval(low=3, high=3)
 
 @pytest.mark.parametrize(
     ("share", "claimed"),
-    [
-        pytest.param(share, claimed, marks=[] if number % 7 == 0 else [pytest.mark.soak])
-        for number, (share, claimed) in enumerate(
-            product([0.0, 0.03, 0.5, 0.51, 0.999, 1.0], [None, THREE, Interval(low=1, high=1000)])
-        )
-    ],
+    every(
+        7, product([0.0, 0.03, 0.5, 0.51, 0.999, 1.0], [None, THREE, Interval(low=1, high=1000)])
+    ),
 )
 def test_any_share_is_drawn_in_the_theme_s_colours(share: float, claimed: Interval | None) -> None:
     reachable = Interval(low=1.5, high=50)

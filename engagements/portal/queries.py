@@ -25,7 +25,7 @@ from engagements.payouts import refund_accounts
 from engagements.payouts.queries import overpaid_invoices
 from engagements.people.bank_accounts import BankAccount
 from engagements.people.signatories import signatories_of
-from engagements.runs.estimates import Estimate, estimate_of
+from engagements.runs.estimates import Estimate, binding_estimate
 from engagements.runs.models import EngagementRun
 from engagements.runs.outcomes import DISQUALIFICATIONS_FOR_CAUSE
 from engagements.runs.summary import record_of, verdict_of
@@ -88,7 +88,7 @@ class PortalEngagement:
     def measured(self) -> Estimate | None:
         """The newest measured ratio."""
         runs = (run for run in self.runs if record_of(run) is not None)
-        estimates = (estimate_of(run) for run in runs)
+        estimates = (binding_estimate(run) for run in runs)
         return next((estimate for estimate in estimates if estimate is not None), None)
 
     @property

@@ -32,7 +32,7 @@ def latest_estimates(engagement_ids: Iterable[int]) -> dict[int, Estimate]:
         .order_by("engagement_id", "-run__record__received_at")
         .distinct("engagement_id")
     )
-    found = {run.engagement_id: estimate_of(run) for run in runs}
+    found = {run.engagement_id: binding_estimate(run) for run in runs}
     return {key: estimate for key, estimate in found.items() if estimate is not None}
 
 
@@ -51,6 +51,24 @@ def estimate_of(run: EngagementRun) -> Estimate | None:
     )
 
 
+def binding_estimate(run: EngagementRun) -> Estimate | None:
+    """Return the estimate that binds: of the repeat that replaced the verdict, else of the run."""
+    if not run.repeat_verdict:
+        return estimate_of(run)
+    repeat = run.disputes.select_related("repetition").get(state="replaced").repetition
+    assert repeat is not None  # a constraint
+    if repeat.ratio is None or repeat.low is None or repeat.high is None:
+        return None
+    return Estimate(
+        run=run,
+        ratio=repeat.ratio,
+        low=repeat.low,
+        high=repeat.high,
+        target=float(run.run.record.summary["target"]),
+        verdict=run.repeat_verdict,
+    )
+
+
 def latest_acceptance(engagement: Engagement) -> Estimate | None:
     """Return the estimate of the newest measured acceptance run."""
     run = (
@@ -61,4 +79,4 @@ def latest_acceptance(engagement: Engagement) -> Estimate | None:
         .order_by("-run__record__received_at")
         .first()
     )
-    return estimate_of(run) if run else None
+    return binding_estimate(run) if run else None

@@ -52,7 +52,8 @@ def explain(run: EngagementRun, summary: Mapping[str, Any]) -> Explanation:
         headline, consequence = outcome.headline, outcome.text
     reason = reason_of(summary)
     if run.repeat_verdict:
-        reason = f"{reason} The repeat of the run replaces this verdict: {verdict.label.lower()}."
+        old, new = measured.label.lower(), verdict.label.lower()
+        reason = f"The record’s verdict was {old}; the repeat of the run replaces it by {new}."
     return Explanation(headline, reason, confidence(summary), consequence, _TONES[verdict])
 
 

@@ -27,13 +27,15 @@ class MeasuredWords:
 def measured_words(estimate: Estimate) -> MeasuredWords:
     """Explain an estimate."""
     explained = explain(estimate.run, estimate.run.run.record.summary)
+    # That of the record; a repeat has an interval of its own.
+    confidence = "" if estimate.run.repeat_verdict else explained.confidence
     return MeasuredWords(
         estimate=estimate,
         label=explained.headline,
         meaning=shown(estimate),
         certainty=(
             f"The ratio lies between {ratio(estimate.low)} and {ratio(estimate.high)}; "
-            f"the contract requires {ratio(estimate.target)}. {explained.confidence}"
+            f"the contract requires {ratio(estimate.target)}. {confidence}".strip()
         ),
         consequence=f"{explained.reason} {explained.consequence}",
     )

@@ -25,7 +25,7 @@ from engagements.runs.labels import PHASE_LABELS, RUN_LABELS
 from engagements.runs.live import live_of
 from engagements.runs.measured import measured_words
 from engagements.runs.models import EngagementRun
-from engagements.runs.summary import record_of
+from engagements.runs.summary import record_of, verdict_of
 
 # name: (drawing function, alt text, title, caption)
 CHARTS = {
@@ -147,6 +147,7 @@ def _measured(run: EngagementRun, by: User) -> dict[str, Any]:
     return {
         "record": record,
         "verdict_label": explained.headline,
+        "shown_verdict": verdict_of(run),
         "explained": explained,
         "measured": measured_words(estimate) if estimate else None,
         "summary": record.summary,

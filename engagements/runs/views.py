@@ -26,7 +26,7 @@ from engagements.runs.explanations import explain
 from engagements.runs.forms import RunForm
 from engagements.runs.live import live_of
 from engagements.runs.models import EngagementRun
-from engagements.runs.summary import RunSummary, record_of, run_summary_of
+from engagements.runs.summary import RunSummary, record_of, run_summary_of, verdict_of
 from kernels import catalogue
 
 STOP_POLLING = 286
@@ -137,6 +137,7 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
         "engagement": run.engagement,
         "asked": run,
         "run": run.run,
+        "shown_verdict": verdict_of(run),
         "record": record,
         "explained": explain(run, record.summary) if record else None,
         "final_error": attempts.blocking_error(run),

@@ -35,13 +35,17 @@ def ask(*, engagement: Engagement, item: str, by: User) -> CooperationRequest:
     events.record(
         engagement=row,
         verb="cooperation.asked",
-        summary=f"{by} asked for: {request.item[:140]}. Until it is provided the time-box is "
-        f"paused from {start}.",
+        summary=f"{by} asked for: {_short(request)}. Until it is provided the time-box is paused "
+        f"from {start}.",
         actor=by,
         changes={"request": request.pk, "paused_from": paused_from(request).isoformat()},
         for_customer=True,
     )
     return request
+
+
+def _short(request: CooperationRequest) -> str:
+    return request.item[:140].rstrip(".")
 
 
 @transaction.atomic
@@ -63,7 +67,7 @@ def provide(
     events.record(
         engagement=engagement,
         verb="cooperation.provided",
-        summary=f"Provided: {row.item[:200]}.",
+        summary=f"Provided: {_short(row)}.",
         actor=by,
         address=address,
         changes={"request": row.pk, "provided_on": str(row.provided_on)},

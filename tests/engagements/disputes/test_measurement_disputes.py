@@ -27,6 +27,7 @@ from engagements.notifications.models import Mail
 from engagements.payouts import refunds
 from engagements.runs import bundles
 from engagements.runs.attempts import outcome_of_run
+from engagements.runs.estimates import latest_acceptance
 from engagements.runs.explanations import explain
 from engagements.runs.models import EngagementRun
 from engagements.runs.outcomes import Money
@@ -168,6 +169,9 @@ def test_a_met_repeat_replaces_the_settlement_before_money_moves(is_approved: bo
     explained = explain(run_of(story), run_of(story).run.record.summary)
     assert explained.headline == "Target met"
     assert bundles.customer_may_have_source(run_of(story))
+    estimate = latest_acceptance(story.engagement)
+    assert estimate is not None
+    assert (estimate.verdict, estimate.low > 2) == ("met", True)
 
 
 def test_after_the_refund_two_people_of_finance_book_the_repeat(client: Client) -> None:

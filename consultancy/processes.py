@@ -25,7 +25,15 @@ def commands(*, host: str, port: int) -> dict[str, str]:
     worker += ["--concurrency", "1", "--loglevel", "INFO"]
     modules = {
         "web": [
-            *("gunicorn", "consultancy.wsgi", "--bind", f"{host}:{port}", "--workers", "2"),
+            *(
+                "gunicorn",
+                "consultancy.wsgi",
+                "--bind",
+                f"{host}:{port}",
+                "--workers",
+                "2",
+                "--preload",
+            ),
             *("--threads", "4", "--graceful-timeout", "3", "--no-control-socket"),
             *("--access-logfile", "-", "--access-logformat", "%(m)s %(U)s %(s)s %(M)sms"),
             *("--log-level", "warning"),

@@ -6,6 +6,7 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from consultancy.accounts import email_management_disabled
+from consultancy.demo import views as demo
 from consultancy.health import healthz
 
 handler400 = "consultancy.error_pages.bad_request"
@@ -22,5 +23,7 @@ urlpatterns = [
     # The site's own page counts wrong passwords.
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),
+    path("demo/mails/", demo.mails, name="demo-mails"),
+    path("demo/sign-in/<int:pk>/", demo.sign_in, name="demo-sign-in"),
     path("", include("engagements.urls")),
 ]

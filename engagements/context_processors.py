@@ -37,10 +37,10 @@ def site(request: HttpRequest) -> dict[str, Any]:
 
 
 def _entries(user: object) -> list[tuple[str, str]]:
-    if not isinstance(user, User):
-        return []
-    board, finance = ("Board", "board"), ("Finance", "finance")
     catalogue = ("Catalogue", "catalogue")
+    if not isinstance(user, User):
+        return [catalogue, ("Pitches", "pitch"), ("Verify", "verify")]
+    board, finance = ("Board", "board"), ("Finance", "finance")
     by_role: dict[str, list[tuple[str, str]]] = {
         Role.CONSULTANT: [board, catalogue],
         Role.FINANCE: [finance, board, catalogue],

@@ -79,6 +79,7 @@ of_the_catalogue: list[URLPattern | URLResolver] = [
     path("keys/<slug:key_id>.pub", catalogue.public_key, name="catalogue-key"),
     path("<slug:name>/", catalogue.operator, name="catalogue-operator"),
     path("<slug:name>/<str:record>.record.json", catalogue.record, name="catalogue-record"),
+    path("<slug:name>/<str:record>.source.txt", catalogue.source, name="catalogue-source"),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -55,7 +55,7 @@ def start_engagement(
     scenario: Scenario, *, users: DemoUsers, preset: str, deadline: Deadline, report: Report
 ) -> StartedEngagement:
     """Open, audit and contract an engagement, and queue its acceptance run."""
-    customer, signatory = create_customer(scenario.customer, password=users.password)
+    customer, signatory = create_customer(scenario.customer, users=users)
     engagement = engagement_services.open_engagement(
         customer=customer,
         title=scenario.title,
@@ -76,17 +76,16 @@ def start_engagement(
         document=catalogue.benchmark_document(scenario.operator, preset)
     )
     report(f"{engagement.reference}  benchmark {benchmark.name} sealed, {benchmark.digest[:19]}…")
-    contract = _sign(
-        scenario, engagement=engagement, benchmark=benchmark, users=users, signatory=signatory
-    )
+    offered = offer(scenario, engagement=engagement, benchmark=benchmark, users=users)
+    contract = sign(offered, signatory=signatory, users=users)
     report(
         f"{engagement.reference}  contract signed: "
         f"{format_money(contract.fee, contract.currency)}, "
         f"{contract.weeks} weeks, {contract.target}× end to end"
     )
-    _collect(contract, users=users)
+    collect(contract, users=users)
     first = _first_attempt(scenario) or _catalogued(scenario, preset)
-    acceptance = _request(engagement, first, users=users)
+    acceptance = request_run(engagement, first, users=users)
     return StartedEngagement(engagement, acceptance, scenario, preset)
 
 
@@ -97,7 +96,7 @@ def try_again(started: StartedEngagement, *, users: DemoUsers, report: Report) -
         return started
     report(f"{engagement.reference}  the first attempt decided nothing: the next one follows")
     second = _catalogued(started.scenario, started.preset)
-    return replace(started, acceptance=_request(engagement, second, users=users))
+    return replace(started, acceptance=request_run(engagement, second, users=users))
 
 
 def _first_attempt(scenario: Scenario) -> Solution | None:
@@ -117,7 +116,8 @@ def _catalogued(scenario: Scenario, preset: str) -> Solution:
     )
 
 
-def _request(engagement: Engagement, solution: Solution, *, users: DemoUsers) -> EngagementRun:
+def request_run(engagement: Engagement, solution: Solution, *, users: DemoUsers) -> EngagementRun:
+    """Request an acceptance run."""
     return runs.request(
         engagement=Engagement.objects.get(pk=engagement.pk),
         solution=solution,
@@ -136,7 +136,7 @@ def conclude_engagement(started: StartedEngagement, *, users: DemoUsers, report:
     if engagement.stage == Stage.ACTIVE:
         report(f"{engagement.reference}  no verdict: another acceptance run can be requested")
     if engagement.stage == Stage.MET:
-        billed = _bill_released(contract, users=users)
+        billed = bill_released(contract, users=users)
         report(f"{engagement.reference}  target met: {billed} milestone billed, handover is next")
     for settlement in Settlement.objects.filter(contract_version=contract):
         settlements.approve(settlement=settlement, by=users.finance)
@@ -153,14 +153,10 @@ def conclude_engagement(started: StartedEngagement, *, users: DemoUsers, report:
         )
 
 
-def _sign(
-    scenario: Scenario,
-    *,
-    engagement: Engagement,
-    benchmark: Benchmark,
-    users: DemoUsers,
-    signatory: User,
+def offer(
+    scenario: Scenario, *, engagement: Engagement, benchmark: Benchmark, users: DemoUsers
 ) -> ContractVersion:
+    """Draft the contract of an audited engagement and offer it."""
     excluded = ", ".join(
         named(each) for each in fitting_libraries(Audit.objects.get(engagement=engagement))
     )
@@ -186,7 +182,11 @@ def _sign(
         ],
         by=users.consultant,
     )
-    contract = offers.offer(contract=contract, by=users.consultant)
+    return offers.offer(contract=contract, by=users.consultant)
+
+
+def sign(contract: ContractVersion, *, signatory: User, users: DemoUsers) -> ContractVersion:
+    """Sign an offered contract for both parties."""
     signers = [(Party.CUSTOMER, signatory), (Party.CONSULTANCY, users.consultant)]
     for party, person in signers:
         acceptances.accept(
@@ -194,14 +194,14 @@ def _sign(
             party=party,
             typed_name=person.name,
             digest=contract.digest,
-            accepts_exclusion=bool(excluded) and party == Party.CUSTOMER,
+            accepts_exclusion=bool(contract.excluded_library) and party == Party.CUSTOMER,
             by=person,
             address="127.0.0.1",
         )
     return ContractVersion.objects.get(pk=contract.pk)
 
 
-def _bill_released(contract: ContractVersion, *, users: DemoUsers) -> int:
+def bill_released(contract: ContractVersion, *, users: DemoUsers) -> int:
     """Issue one invoice for all released milestones; return how many it bills."""
     released = list(contract.milestones.filter(state=Milestone.State.RELEASED))
     if released:
@@ -210,9 +210,9 @@ def _bill_released(contract: ContractVersion, *, users: DemoUsers) -> int:
     return len(released)
 
 
-def _collect(contract: ContractVersion, *, users: DemoUsers) -> None:
+def collect(contract: ContractVersion, *, users: DemoUsers) -> None:
     """Bill what the signature released, and record its payment."""
-    _bill_released(contract, users=users)
+    bill_released(contract, users=users)
     for invoice in open_invoices().filter(engagement=contract.engagement):
         payment = payments.record(
             invoice=invoice,

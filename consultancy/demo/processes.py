@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
+from consultancy import processes as up
 from consultancy.embedded.place import Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
@@ -19,12 +21,15 @@ from consultancy.embedded.valkey import Valkey
 # Variables that would connect the demonstration to real data.
 REAL_DATA = ("DATABASE_URL", "BROKER_URL", "TWOFOLD_RECORDS_BUCKET")
 STOP_SECONDS = 30
+HOST = "127.0.0.1"
 
 
 def restart_in(home: Path, *, command: list[str]) -> None:
     """Replace this process by the same command with `home` as TWOFOLD_HOME. Does not return."""
     environment = {name: value for name, value in os.environ.items() if name not in REAL_DATA}
     environment |= {"TWOFOLD_HOME": str(home), "TWOFOLD_DEMO": "1"}
+    # Mails become files, which a page of the demonstration shows.
+    environment["EMAIL_URL"] = f"filemail:///{str(home / 'mails').lstrip('/')}"
     sys.stdout.flush()
     # Replacing the process passes Ctrl-C and exit codes through unchanged.
     os.execve(sys.executable, [sys.executable, *command], environment)  # noqa: S606
@@ -51,24 +56,54 @@ def reset_home(home: Path) -> None:
 
 
 @contextmanager
-def site_processes(
+def web_process(*, home: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Serve the site, logging to `web.log` in `home`: it imports while the database starts.
+
+    CommandError when the port is taken.
+    """
+    owner = home / "web"
+    up.kill_orphans(owner)
+    if reason := up.bind_error(HOST, port):
+        raise CommandError(
+            f"Cannot listen on {HOST}:{port}: {reason}. "
+            f"Choose another port: make demo ARGS='--port {port + 1}'"
+        )
+    command = shlex.split(up.commands(host=HOST, port=port)["web"].removeprefix("exec "))
+    environment = up.environment(owner, port=port)
+    with _process(command, log=home / "web.log", environment=environment) as web:
+        yield web
+
+
+@contextmanager
+def worker_processes(
     *, home: Path, manage: Path, port: int | None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the site (without web when `port` is None), logging to `processes.log` in `home`."""
-    arguments = ["--no-web"] if port is None else ["--port", str(port)]
-    with (home / "processes.log").open("wb") as log:
-        processes = subprocess.Popen(
-            [sys.executable, str(manage), "up", *arguments],
-            stdout=log,
+    """Run workers and beat, logging to `processes.log` in `home`; links in mails name `port`."""
+    command = [sys.executable, str(manage), "up", "--no-web"]
+    served = {} if port is None else {up.PORT_VARIABLE: str(port)}
+    environment = os.environ | served
+    with _process(command, log=home / "processes.log", environment=environment) as processes:
+        yield processes
+
+
+@contextmanager
+def _process(
+    command: list[str], *, log: Path, environment: dict[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
+            env=environment,
         )
         try:
-            yield processes
+            yield process
         finally:
-            processes.terminate()
+            process.terminate()
             try:
-                processes.wait(timeout=STOP_SECONDS)
+                process.wait(timeout=STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                processes.kill()
-                processes.wait()
+                process.kill()
+                process.wait()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
+from django.contrib.auth.hashers import make_password
+
 from engagements.people.models import Contact, Customer, Membership, Role, User
 
 
@@ -17,6 +19,8 @@ class DemoUsers:
     second_finance: User
     admin: User
     password: str
+    # Hashed once: a hash takes a third of a second.
+    password_hash: str
 
     def sign_ins(self) -> list[tuple[str, str]]:
         """(role, email address) of every user, customers included."""
@@ -72,11 +76,12 @@ SLIDEWELL = DemoCustomer(
 def create_staff() -> DemoUsers:
     """Create one consultant, two people in finance and one administrator."""
     password = f"twofold-{secrets.token_hex(4)}"
+    hashed = make_password(password)
 
     def person(name: str, address: str, role: Role) -> User:
-        return User.objects.create_user(
-            f"{address}@twofold.example",
-            password,
+        return User.objects.create(
+            email=f"{address}@twofold.example",
+            password=hashed,
             name=name,
             role=role,
             is_staff=role == Role.ADMIN,
@@ -89,26 +94,32 @@ def create_staff() -> DemoUsers:
         second_finance=person("Selma Second", "finance2", Role.FINANCE),
         admin=person("Ada Admin", "admin", Role.ADMIN),
         password=password,
+        password_hash=hashed,
     )
 
 
-def create_customer(given: DemoCustomer, *, password: str) -> tuple[Customer, User]:
-    """Create a customer with its signatory and viewer; return it with the signatory."""
-    customer = Customer.objects.create(
+def create_customer(given: DemoCustomer, *, users: DemoUsers) -> tuple[Customer, User]:
+    """Create a customer with its signatory and viewer; return it with the signatory.
+
+    A customer of an earlier engagement is returned as it is.
+    """
+    customer, is_new = Customer.objects.get_or_create(
         name=given.name,
-        address=given.address,
-        country=given.country,
-        vat_id=given.vat_id,
-        currency=given.currency,
+        defaults={
+            "address": given.address,
+            "country": given.country,
+            "vat_id": given.vat_id,
+            "currency": given.currency,
+        },
     )
     people = [
         (given.signatory, "signatory", Membership.Rights.SIGNATORY),
         (given.viewer, "viewer", Membership.Rights.VIEWER),
     ]
-    users = []
-    for name, mailbox, rights in people:
-        user = User.objects.create_user(f"{mailbox}@{given.domain}", password, name=name)
+    for name, mailbox, rights in people if is_new else ():
+        user = User.objects.create(
+            email=f"{mailbox}@{given.domain}", password=users.password_hash, name=name
+        )
         Contact.objects.create(customer=customer, user=user, name=name, email=user.email)
         Membership.objects.create(customer=customer, user=user, rights=rights)
-        users.append(user)
-    return customer, users[0]
+    return customer, User.objects.get(email=f"signatory@{given.domain}")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 from django.core.management.base import CommandError
 
@@ -32,7 +34,7 @@ class Deadline:
     def wait(self, subject: str) -> None:
         """Sleep for one poll. CommandError when time is up or the processes have exited."""
         if self._processes.poll() is not None:
-            raise CommandError(f"The workers exited while waiting for {subject}. See {self._log}.")
+            raise CommandError(f"A process exited while waiting for {subject}. See {self._log}.")
         if time.monotonic() > self._ends:
             raise CommandError(f"Timed out waiting for {subject}. See {self._log}.")
         time.sleep(POLL_SECONDS)
@@ -59,6 +61,18 @@ def wait_for_evidence(engagement: Engagement, *, deadline: Deadline) -> None:
     """Wait until a worker has parsed every file of the engagement."""
     while any(not each.is_concluded for each in Evidence.objects.filter(engagement=engagement)):
         deadline.wait("the evidence")
+
+
+def wait_for_site(url: str, *, deadline: Deadline) -> None:
+    """Wait until the site answers this page with 200."""
+    while True:
+        try:
+            with urlopen(url, timeout=5) as response:  # noqa: S310  our own address
+                if response.status == HTTPStatus.OK:
+                    return
+        except OSError:
+            pass
+        deadline.wait("the site")
 
 
 def wait_for_documents(*, deadline: Deadline) -> None:

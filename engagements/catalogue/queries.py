@@ -7,7 +7,7 @@ Files are reread when one changes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -29,6 +29,15 @@ from kernels.definition import Definition, Preset
 # Records are beside their operators; the keys of their signers are in keys/.
 FOLDER = committed.CATALOGUE
 
+_LARGEST_FIRST = ("ratio", "alone", "roofline")
+_COLUMNS: Mapping[str, Callable[[Report], Any]] = {
+    "verdict": lambda report: report.verdict,
+    "ratio": lambda report: report.ratio,
+    "alone": lambda report: report.operator_ratio,
+    "roofline": lambda report: report.roofline_share,
+    "baseline": lambda report: report.baseline,
+}
+
 _BROKEN = (records.RecordError, surveys.SurveyError, KeyUnusable)
 
 
@@ -49,6 +58,11 @@ class Measured:
     def measured_at(self) -> datetime:
         """When the run ended."""
         return datetime.fromisoformat(self.report.measured_at)
+
+    @property
+    def source(self) -> str:
+        """The kernel's source as measured."""
+        return str(self.report.record["candidate"]["source"])
 
     @property
     def workloads(self) -> list[Mapping[str, Any]]:
@@ -115,7 +129,7 @@ class OperatorSummary:
 
     @property
     def first(self) -> Measured | None:
-        """The record of the preset; None when not measured."""
+        """The record over the strongest baseline; None when not measured."""
         return self.measured[0] if self.measured else None
 
     @property
@@ -226,9 +240,27 @@ def _entry(operator: str, folder: Path) -> OperatorSummary:
     )
 
 
+def in_order(entries: Sequence[OperatorSummary], sort: str) -> list[OperatorSummary]:
+    """Sort operators by a column: figures largest first, texts A to Z, unmeasured last.
+
+    An unknown column leaves the order by name.
+    """
+    if sort not in _COLUMNS:
+        return list(entries)
+    column = _COLUMNS[sort]
+    measured = [one for one in entries if one.first and column(one.first.report) is not None]
+    others = [one for one in entries if one not in measured]
+    measured.sort(
+        key=lambda one: column(one.first.report) if one.first else 0,
+        reverse=sort in _LARGEST_FIRST,
+    )
+    return measured + others
+
+
 def _records(operator: str, folder: Path) -> tuple[Measured, ...]:
+    """The records of an operator, that over the strongest baseline first."""
     files = dict(committed.record_files(operator, folder))
-    return tuple(
+    found = (
         Measured(
             report=report,
             problems=tuple(consistency.problems(report.record)),
@@ -236,6 +268,12 @@ def _records(operator: str, folder: Path) -> tuple[Measured, ...]:
         )
         for report in reports.of(operator, folder)
     )
+    return tuple(sorted(found, key=_smallest_ratio_first))
+
+
+def _smallest_ratio_first(one: Measured) -> tuple[bool, float]:
+    # The stronger the baseline, the smaller the ratio of one kernel over it.
+    return one.report.ratio is None, one.report.ratio or 0.0
 
 
 def _surveys(operator: str, folder: Path) -> tuple[Survey, ...]:

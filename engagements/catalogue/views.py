@@ -1,10 +1,9 @@
-"""Pages of the kernel catalogue, for all signed-in users."""
+"""Pages of the kernel catalogue, which are public."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -16,6 +15,15 @@ from engagements.catalogue.charts import texts
 from engagements.charts import responses
 from engagements.charts.responses import addresses, known_theme
 from engagements.common.markdown import as_html
+
+# The sortable columns of the table: the name in the address, and the heading.
+COLUMNS = (
+    ("verdict", "Verdict"),
+    ("ratio", "Ratio"),
+    ("alone", "Operator alone"),
+    ("roofline", "Of the roofline"),
+    ("baseline", "Over"),
+)
 
 _PICTURES: dict[str, tuple[Callable[..., str], Callable[[Sequence[Report]], str], str, str]] = {
     "roofline": (
@@ -36,23 +44,23 @@ _PICTURES: dict[str, tuple[Callable[..., str], Callable[[Sequence[Report]], str]
 }
 
 
-@login_required
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Show all operators, charts, claims and library coverage."""
+    """Show all operators, charts, claims and library coverage; `sort` names one of COLUMNS."""
     drawn, entries = catalogue.sound(), catalogue.entries()
+    sort = request.GET.get("sort", "")
     context = {
-        "entries": entries,
+        "entries": catalogue.in_order(entries, sort),
+        "columns": [(name, title, name == sort) for name, title in COLUMNS],
         "unmeasured": any(entry.first is None for entry in entries),
         "claims": catalogue.judged(),
         "libraries": catalogue.libraries(),
-        "pictures": _pictures(drawn),
+        "pictures": pictures(drawn),
         "device": texts.device_of(drawn),
     }
     return render(request, "catalogue/catalogue.html", context)
 
 
-@login_required
 @require_safe
 def operator(request: HttpRequest, name: str) -> HttpResponse:
     """Show an operator: README, Definition, workloads, Solutions, measurements, coverage."""
@@ -66,7 +74,6 @@ def operator(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "catalogue/operator.html", {"page": page, **told})
 
 
-@login_required
 @require_safe
 def record(request: HttpRequest, name: str, record: str) -> HttpResponse:
     """Download a committed record."""
@@ -79,7 +86,17 @@ def record(request: HttpRequest, name: str, record: str) -> HttpResponse:
     return response
 
 
-@login_required
+@require_safe
+def source(request: HttpRequest, name: str, record: str) -> HttpResponse:
+    """Show the kernel's source that a committed record measured, as text."""
+    found = catalogue.measured(name, record)
+    if found is None:
+        raise Http404("No such record.")
+    response = HttpResponse(found.source, content_type="text/plain; charset=utf-8")
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
 @require_safe
 def public_key(request: HttpRequest, key_id: str) -> HttpResponse:
     """Return a signer's public key as PEM."""
@@ -91,7 +108,6 @@ def public_key(request: HttpRequest, key_id: str) -> HttpResponse:
     return response
 
 
-@login_required
 @require_safe
 def picture(request: HttpRequest, name: str, theme: str) -> HttpResponseBase:
     """Draw a chart as SVG; its ETag changes with the committed files."""
@@ -105,13 +121,14 @@ def picture(request: HttpRequest, name: str, theme: str) -> HttpResponseBase:
     )
 
 
-def _pictures(drawn: Sequence[Report]) -> list[dict[str, str]]:
-    """Return the charts with data, as contexts of the fragment."""
+def pictures(drawn: Sequence[Report]) -> list[dict[str, str]]:
+    """Return the charts with data, as contexts of the fragment, with their `name`."""
     has_points, has_ratios = texts.points(drawn), texts.rows(drawn)
     wanted = [name for name, has in (("ratios", has_ratios), ("roofline", has_points)) if has]
     return [
         {
             **addresses("catalogue-picture", name),
+            "name": name,
             "alt": _PICTURES[name][1](drawn),
             "title": _PICTURES[name][2],
             "caption": _PICTURES[name][3],

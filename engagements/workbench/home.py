@@ -1,14 +1,14 @@
-"""The start page: redirect users to the pages of their role."""
+"""The start page: the front page, or for users the pages of their role."""
 
 from __future__ import annotations
 
 from datetime import date, timedelta
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from engagements import access
+from engagements.catalogue import front
 from engagements.contracts.time_box.burn_down import BurnDown
 from engagements.contracts.time_box.models import Pause
 from engagements.engagement.models import Stage
@@ -25,12 +25,15 @@ CLOCKS: tuple[tuple[int, int, list[tuple[int, int]]], ...] = (
 )
 
 
-@login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """Redirect consultants and admins to the board, finance to finance, customers to the portal."""
+    """Redirect consultants and admins to the board, finance to finance, customers to the portal.
+
+    Signed out, it is the front page.
+    """
+    if not request.user.is_authenticated:
+        return front.show(request)
     if not access.is_staff_member(request.user):
         return redirect("portal")
-    assert request.user.is_authenticated
     return redirect("finance" if request.user.role == Role.FINANCE else "board")
 
 

@@ -239,7 +239,10 @@ def pages_of(house: House) -> dict[str, Pages]:
             *((house.met.admin, reverse(name)) for name in ("board", "finance")),
         ],
         "customers": [
-            *((None, reverse(name)) for name in ("account_login", "account_reset_password")),
+            *(
+                (None, reverse(name))
+                for name in ("home", "account_login", "account_reset_password")
+            ),
             *((house.met.signatory, url) for url in portal_pages(house)),
             (house.viewer, reverse("portal-contract", args=[offered])),
         ],

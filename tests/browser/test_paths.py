@@ -85,7 +85,7 @@ def test_an_engagement_runs_from_its_opening_to_the_refund_with_a_worker(
 
 def agree(window: Window, consultant: Page, customer: Page, people: DemoUsers) -> str:
     """Open, audit, offer and sign an engagement; return its reference."""
-    _, signatory = create_customer(SCENARIO.customer, password=people.password)
+    _, signatory = create_customer(SCENARIO.customer, users=people)
     consultant.goto(reverse("board"))
     reference = acts.open_engagement(consultant, SCENARIO)
     acts.audit(consultant, reference, SCENARIO)

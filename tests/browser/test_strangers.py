@@ -33,7 +33,7 @@ def test_another_customers_page_is_not_found_and_leads_back(window: Window) -> N
 
 
 def test_a_page_is_shown_after_signing_in(window: Window, people: DemoUsers) -> None:
-    customer, _ = create_customer(LONGPROMPT, password=people.password)
+    customer, _ = create_customer(LONGPROMPT, users=people)
     engagement = story.engagements.open_engagement(
         customer=customer,
         title="One prompt for all",

@@ -69,6 +69,7 @@ def check(engagement: dict[str, Any], *, home: Path) -> None:
     assert ("settlement" in names) == (engagement["settlement"] is not None)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(300)
 @pytest.mark.django_db(transaction=True)
 def test_an_engagement_runs_from_audit_to_money_and_documents(tmp_path: Path) -> None:

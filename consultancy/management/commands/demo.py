@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import subprocess
 import time
 from argparse import ArgumentParser
 from pathlib import Path
@@ -13,20 +15,21 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from consultancy.demo import hardware, lifecycle, processes, summary, waiting
+from consultancy.demo import hardware, lifecycle, portfolio, processes, summary, waiting
 from consultancy.demo.scenarios import SCENARIOS, Scenario
 from consultancy.demo.users import DemoUsers, create_staff
 from consultancy.embedded.services import running
 
 MANAGE = settings.BASE_DIR / "manage.py"
+SITE_SECONDS = 120
 MEASURING_SECONDS = 900
 DOCUMENTS_SECONDS = 180
 
 
 class Command(BaseCommand):
     help = (
-        "Run two made-up engagements from audit to settlement with a real worker, then serve "
-        "the site. Uses its own database, recreated each time."
+        "Serve the site with a made-up portfolio, and run two of its engagements from audit to "
+        "settlement with a real worker. Uses its own database, recreated each time."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -34,7 +37,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--exit",
             action="store_true",
-            help="do not serve the site; print the outcome as JSON on the last line",
+            help="measure the two engagements without a site; the last line is the outcome as JSON",
         )
         parser.add_argument("--preset", help="benchmark sizes; by default those that fit here")
         parser.add_argument(
@@ -53,14 +56,12 @@ class Command(BaseCommand):
         self._began = time.monotonic()
         self._report("Starting the database and the broker")
         try:
-            with running():
-                call_command("migrate", verbosity=0)
-                outcome = self._run(
-                    home=Path(settings.TWOFOLD_HOME),
-                    port=None if options["exit"] else options["port"],
-                    preset=options["preset"],
-                    operator=options["operator"],
-                )
+            outcome = self._run(
+                home=Path(settings.TWOFOLD_HOME),
+                port=None if options["exit"] else options["port"],
+                preset=options["preset"],
+                operator=options["operator"],
+            )
         except KeyboardInterrupt:
             self.stdout.write("\nStopped. The next demonstration starts clean.")
             return
@@ -71,21 +72,33 @@ class Command(BaseCommand):
         self, *, home: Path, port: int | None, preset: str | None, operator: str | None
     ) -> dict[str, Any]:
         """Run the engagements; with a port, serve the site until Ctrl-C."""
+        scenarios = [each for each in SCENARIOS if operator in (None, each.operator)]
         log = home / "processes.log"
-        with processes.site_processes(home=home, manage=MANAGE, port=port) as site:
+        with contextlib.ExitStack() as stack:
+            web = port and stack.enter_context(processes.web_process(home=home, port=port))
+            stack.enter_context(running())
+            call_command("migrate", verbosity=0)
             users = create_staff()
-            deadline = waiting.Deadline(site, log=log, seconds=MEASURING_SECONDS)
-            scenarios = [each for each in SCENARIOS if operator in (None, each.operator)]
+            if port and web:
+                self._open_site(users, port=port, web=web, log=home / "web.log")
+                # One that waits for no evidence is measured while documents are rendered.
+                scenarios.sort(key=lambda each: each.evidence is not None)
+            workers = stack.enter_context(
+                processes.worker_processes(home=home, manage=MANAGE, port=port)
+            )
+            deadline = waiting.Deadline(workers, log=log, seconds=MEASURING_SECONDS)
             started = self._run_engagements(
                 scenarios, users=users, preset=preset, deadline=deadline
             )
             waiting.wait_for_documents(
-                deadline=waiting.Deadline(site, log=log, seconds=DOCUMENTS_SECONDS)
+                deadline=waiting.Deadline(workers, log=log, seconds=DOCUMENTS_SECONDS)
             )
             outcome = summary.summarize(started, folder=home / "documents")
-            self._print_outcome(outcome, users=users, port=port)
-            if port is not None:
-                site.wait()
+            self._print_outcome(outcome)
+            if web:
+                self.stdout.write("The site is still served. Press Ctrl-C to stop.")
+                self.stdout.flush()
+                workers.wait()
         return outcome
 
     def _start_over(self, options: dict[str, Any]) -> None:
@@ -126,19 +139,25 @@ class Command(BaseCommand):
             lifecycle.conclude_engagement(each, users=users, report=self._report)
         return started
 
-    def _print_outcome(
-        self, outcome: dict[str, Any], *, users: DemoUsers, port: int | None
+    def _open_site(
+        self, users: DemoUsers, *, port: int, web: subprocess.Popen[bytes], log: Path
     ) -> None:
+        """Build the portfolio while the site starts, and print whom to sign in as."""
+        built = portfolio.build(users)
+        self._report(f"Portfolio of {len(built)} engagements, from scoping to closed")
+        deadline = waiting.Deadline(web, log=log, seconds=SITE_SECONDS)
+        waiting.wait_for_site(f"http://localhost:{port}/", deadline=deadline)
+        self._report(f"The site answers at http://localhost:{port}/ with a button for each person")
+        self.stdout.write(f"\nOr sign in with password {users.password} as")
+        for role, email in users.sign_ins():
+            self.stdout.write(f"  {email:34} {role}")
+        self.stdout.write("\nTwo more engagements are measured now. Ctrl-C stops everything.")
+        self.stdout.flush()
+
+    def _print_outcome(self, outcome: dict[str, Any]) -> None:
         self.stdout.write("")
         for line in summary.format_lines(outcome):
             self.stdout.write(line)
-        if port is None:
-            return
-        self.stdout.write(f"\nSign in at http://localhost:{port}/ with password {users.password}")
-        for role, email in users.sign_ins():
-            self.stdout.write(f"  {email:34} {role}")
-        self.stdout.write("\nPress Ctrl-C to stop. The next demonstration starts clean.")
-        self.stdout.flush()
 
     def _report(self, text: str) -> None:
         self.stdout.write(f"[{time.monotonic() - self._began:5.1f} s] {text}")

@@ -1,4 +1,4 @@
-"""The catalogue's pages: for whoever has signed in, honest where nothing is measured yet."""
+"""The catalogue's pages: for everybody, honest where nothing is measured yet."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ READ = (
     ("catalogue", ()),
     ("catalogue-operator", ("moe_routing",)),
     ("catalogue-record", ("moe_routing", "h200")),
+    ("catalogue-source", ("moe_routing", "h200")),
     ("catalogue-picture", ("roofline", "light")),
 )
 
@@ -52,13 +53,33 @@ def read(client: Client, world: World) -> Callable[..., str]:
     return page
 
 
-@pytest.mark.parametrize(("name", "args"), READ)
-def test_whoever_is_not_signed_in_is_asked_who_they_are(
-    client: Client, name: str, args: tuple[str, ...]
-) -> None:
-    response = client.get(reverse(name, args=args))
-    assert response.status_code == 302
-    assert "/login/" in response["Location"]
+def test_signed_out_visitors_read_the_same(client: Client, folder: Folder) -> None:
+    folder.add_record("moe_routing", 1.4, alone=1.7)
+    for name, args in READ:
+        assert client.get(reverse(name, args=args)).status_code == 200
+
+
+def test_the_strongest_baseline_is_first_and_its_source_one_click_away(client: Client) -> None:
+    front = client.get("/").content.decode()
+    ratios = [front.index(f"<strong>{ratio}") for ratio in ("1.14×", "3.07×", "4.54×")]
+    assert ratios == sorted(ratios)
+    source = reverse("catalogue-source", args=["shared_prefix_attention", "h200-flashinfer-parts"])
+    assert source in front
+    response = client.get(source)
+    assert response["Content-Type"].startswith("text/plain")
+    assert "def run(" in response.content.decode()
+    first = next(e for e in queries.entries() if e.operator == "shared_prefix_attention").first
+    assert first is not None
+    assert first.report.name == "h200-flashinfer-parts"
+
+
+def test_the_catalogue_is_sorted_by_any_column() -> None:
+    measured = [
+        one.first.report for one in queries.in_order(queries.entries(), "ratio") if one.first
+    ]
+    ratios = [report.ratio for report in measured]
+    assert ratios == sorted(ratios, reverse=True)
+    assert queries.in_order(queries.entries(), "'; --") == list(queries.entries())
 
 
 @pytest.mark.parametrize("role", ["consultant", "finance", "viewer", "stranger"])
@@ -89,6 +110,7 @@ def test_names_in_a_definition_stand_as_code_and_signs_as_themselves(
         "/catalogue/no_such_thing/",
         "/catalogue/moe_routing/nothing.record.json",
         "/catalogue/no_such_thing/h200.record.json",
+        "/catalogue/moe_routing/nothing.source.txt",
         "/catalogue/pictures/roofline-purple.svg",
         "/catalogue/pictures/roofline-light.svg",
         "/catalogue/keys/0000000000000000.pub",

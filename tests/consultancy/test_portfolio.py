@@ -1,0 +1,74 @@
+"""The demonstration has an engagement in every stage, and signs in without a password."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.core.mail import EmailMessage
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from benchmarks.models import Record
+from consultancy.checks import check_demo_is_not_in_production
+from consultancy.demo import portfolio
+from consultancy.demo.users import create_staff
+from engagements.billing.balances import overdue_invoices
+from engagements.engagement.models import Stage
+from engagements.people.models import Membership
+from engagements.settlements.models import Settlement
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_portfolio_has_an_engagement_in_every_stage(
+    client: Client, settings: LazySettings
+) -> None:
+    settings.TWOFOLD_DEMO = True
+    users = create_staff()
+    built = portfolio.build(users)
+    assert [Stage(each.stage) for each in built] == [
+        *(Stage.SCOPING, Stage.REDIRECTED, Stage.OFFERED, Stage.ACTIVE),
+        *(Stage.MET, Stage.MISSED, Stage.ACTIVE, Stage.CLOSED),
+    ]
+    found = Record.objects.order_by("pk").values_list("verdict", "device_name", "signed_by__name")
+    assert [verdict for verdict, *_ in found] == ["met", "missed", "met"]
+    assert {tuple(rest) for _, *rest in found} == {("NVIDIA H200", "The catalogue's H200")}
+    assert Settlement.objects.get().state == Settlement.State.PROPOSED
+    assert overdue_invoices(today=timezone.localdate()).count() == 1
+    # Everyone has a button, with what to try, and opens the pages of their role.
+    front = client.get("/").content.decode()
+    for member in Membership.objects.select_related("user"):
+        assert reverse("demo-sign-in", args=[member.user_id]) in front
+    for user, page in ((users.consultant, "board"), (users.finance, "finance")):
+        response = client.post(reverse("demo-sign-in", args=[user.pk]), follow=True)
+        assert response.redirect_chain[-1][0] == reverse(page)
+        assert response.status_code == 200
+
+
+def test_mails_of_the_demonstration_are_read_on_a_page(
+    client: Client, settings: LazySettings, tmp_path: Path
+) -> None:
+    settings.TWOFOLD_DEMO = True
+    settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    settings.EMAIL_FILE_PATH = str(tmp_path)
+    link = "http://localhost:8000/accounts/password/reset/key/1-abc/"
+    EmailMessage("Choose your password", f"Here: {link}\n", to=["petra@people.example"]).send()
+    page = client.get(reverse("demo-mails")).content.decode()
+    assert f'href="{link}"' in page
+    assert "petra@people.example" in page
+
+
+@pytest.mark.parametrize(("demo", "production"), [(False, False), (True, True), (False, True)])
+def test_elsewhere_nobody_signs_in_without_a_password(
+    client: Client, settings: LazySettings, demo: bool, production: bool
+) -> None:
+    settings.TWOFOLD_DEMO, settings.PRODUCTION = demo, production
+    sign_in = reverse("demo-sign-in", args=[create_staff().consultant.pk])
+    assert client.post(sign_in).status_code == 404
+    assert client.get(reverse("demo-mails")).status_code == 404
+    assert sign_in not in client.get("/").content.decode()
+    refused = [error.id for error in check_demo_is_not_in_production()]
+    assert refused == (["consultancy.E001"] if demo and production else [])

@@ -17,9 +17,8 @@ from engagements.finance.receivables import vat_checks, vat_figures
 from engagements.ledger import periods
 from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.ledger.periods import next_month
-from engagements.notifications import mails
 from engagements.people.models import User
-from engagements.settlements.finance_mails import finance_users
+from engagements.settlements import finance_mails
 from engagements.settlements.models import Settlement
 
 
@@ -102,11 +101,5 @@ def _figures(month: dt.date) -> list[tuple[str, int]]:
 
 
 def _mail(key: str, subject: str, text: str, by: User) -> None:
-    for person in finance_users(but=by):
-        mails.write(
-            key=f"finance:{key}",
-            engagement=None,
-            recipient=person.email,
-            subject=subject,
-            body=f"{text}\n\n{links.to_page('ledger-close')}\n",
-        )
+    body = f"{text}\n\n{links.to_page('ledger-close')}\n"
+    finance_mails.write_all(key=f"finance:{key}", subject=subject, body=body, but=by)

@@ -72,25 +72,25 @@ PRINCIPLES = (
 
 CONTROLS = (
     Control(
-        "Whoever proposes a settlement does not approve it.",
+        "The proposer of a settlement does not approve it.",
         "settlement.same_person",
         "settlement.approved_by_another",
         f"{TWO}::test_the_approver_does_not_pay",
     ),
     Control(
-        "Whoever approves a refund does not transfer it.",
+        "The approver of a refund does not transfer it.",
         "refund.same_person",
         "transfer.started_by_another",
         f"{TWO}::test_the_approver_does_not_pay",
     ),
     Control(
-        "Whoever approves a refund does not mark it as paid.",
+        "The approver of a refund does not mark it as paid.",
         "refund.same_person",
         "settlement.paid_by_another",
         f"{TWO}::test_the_approver_does_not_pay",
     ),
     Control(
-        "Whoever sets the refund account neither approves nor transfers a refund.",
+        "The person who entered the refund account neither approves nor transfers a refund.",
         "refund_account.same_person",
         "transfer.approver",
         f"{TWO}::test_who_set_the_refund_account_neither_approves_nor_pays",
@@ -120,19 +120,19 @@ CONTROLS = (
         f"{TWO}::test_a_keyed_payment_is_refunded_only_after_a_second_person_confirmed_it",
     ),
     Control(
-        "Whoever proposes the refund of an overpayment does not send it.",
+        "The proposer of an overpayment's refund does not send it.",
         "overpayment_refund.same_person",
         "overpaymentrefund.sent_by_another",
         f"{TWO}::test_an_overpayment_is_sent_by_two_people_and_only_when_it_is_confirmed",
     ),
     Control(
-        "Whoever proposes the reversal of a payment does not approve it.",
+        "The proposer of a payment's reversal does not approve it.",
         "reversal.same_person",
         "paymentreversal.approved_by_another",
         f"{REVERSALS}::test_a_mistyped_payment_is_undone_by_two_people_and_stays_recorded",
     ),
     Control(
-        "Whoever proposes a write-off above the limit does not approve it.",
+        "The proposer of a write-off above the limit does not approve it.",
         "write_off.same_person",
         "writeoff.approved_by_another",
         f"{WRITE_OFFS}::test_above_the_limit_a_second_person_approves",
@@ -144,13 +144,13 @@ CONTROLS = (
         f"{WRITE_OFFS}::test_the_limit_counts_all_that_one_person_wrote_off_of_an_invoice",
     ),
     Control(
-        "Whoever proposes to close a month, with its checklist, does not close it.",
+        "The proposer of a month's closing, with its checklist, does not close it.",
         "period.same_person",
         "period.approved_by_another",
         f"{CLOSING}::test_a_month_is_closed_by_two_people_with_its_checklist",
     ),
     Control(
-        "Whoever proposes to reopen the latest closed month does not reopen it.",
+        "The proposer of the latest month's reopening does not reopen it.",
         "period_reopening.same_person",
         "periodreopening.approved_by_another",
         f"{CLOSING}::test_only_the_latest_month_is_reopened_and_by_two_people",

@@ -7,12 +7,13 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from engagements import access
-from engagements.common import validation
+from engagements.common import links, validation
 from engagements.common.errors import ApplicationError
 from engagements.event_log import events
 from engagements.people import second_person
 from engagements.people.approval_models import FinanceGrant
 from engagements.people.models import Role, User
+from engagements.settlements import finance_mails
 
 
 def open_grants() -> QuerySet[FinanceGrant]:
@@ -37,6 +38,13 @@ def propose(*, user: User, by: User) -> FinanceGrant:
     grant = FinanceGrant(user=user, proposed_by=by)
     validation.save_validated(grant)
     _record(grant, "proposed", by)
+    finance_mails.write_all(
+        key=f"finance:{grant.subject}",
+        subject=f"Finance role to confirm: {user}",
+        body=f"{by} proposed {user}, {user.email}, for finance. Two people of finance confirm "
+        f"it.\n\n{links.to_page('finance-people')}\n",
+        but=None,
+    )
     return grant
 
 

@@ -13,11 +13,10 @@ from django.views.decorators.http import require_safe
 from engagements import access
 from engagements.billing import balances, milestones, payments
 from engagements.billing.payment_models import BankLine
-from engagements.billing.write_off_models import WriteOff
 from engagements.common import money
 from engagements.common.integers import whole
 from engagements.common.tables import amounts, as_csv
-from engagements.finance import at_risk, closing_checklist
+from engagements.finance import approvals, at_risk
 from engagements.payouts import queries as overpayments
 from engagements.settlements import customer_accounts, finance_mails, queries
 from engagements.settlements.labels import next_step
@@ -61,10 +60,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "overpaid": [(*row, row[0].pk in under_way) for row in rests if row[1] > 0],
         "going_back": going_back,
         "payments": payments.recent_payments(),
-        "write_offs": WriteOff.objects.filter(state=WriteOff.State.PROPOSED).select_related(
-            "invoice__engagement__customer", "proposed_by"
-        ),
-        "closings": closing_checklist.waiting(),
+        "approvals": approvals.waiting(),
         "open_lines": BankLine.objects.filter(state=BankLine.State.OPEN).count(),
         "refunds_near": [row for row in waiting if finance_mails.is_refund_near(row)],
         "can_edit": access.is_finance(request.user),

@@ -168,8 +168,10 @@ def _lock() -> None:
 
 def _record(row: Period | PeriodReopening, by: User) -> None:
     """Record the step that `by` took in the log of finance."""
-    is_closing = isinstance(row, Period)
-    month, why = (row.month, row.note) if is_closing else (row.period.month, row.reason)
+    if isinstance(row, Period):
+        month, why = row.month, row.note
+    else:
+        month, why = row.period.month, row.reason
     events.record_finance(
         verb=f"{row.KIND}.{row.state}",
         summary=f"{row.NOUN.capitalize()} of {month:%B %Y}: {row.get_state_display().lower()}. "

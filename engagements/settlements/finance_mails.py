@@ -10,6 +10,7 @@ from django.utils import timezone
 from engagements.common import links
 from engagements.common.dates import in_words
 from engagements.common.money import format_money
+from engagements.engagement.models import Engagement
 from engagements.event_log.models import Event
 from engagements.notifications import mails
 from engagements.people.models import Role, User
@@ -25,7 +26,8 @@ SUBJECTS: Final = {
     "measurement_dispute.booking_proposed": "Repeat of a run to book",
     "overpayment_refund.proposed": "Refund of an overpayment to send",
     "write_off.proposed": "Write-off to approve",
-    "engagement.reopened": "Refund returned by the bank",
+    "payment_reversal.proposed": "Reversal of a payment to approve",
+    "engagement.reopened": "Engagement reopened",
 }
 DAYS_BEFORE = 3
 
@@ -36,14 +38,27 @@ def notify(event: Event) -> None:
     if subject is None:
         return
     engagement = event.engagement
-    for person in finance_users(but=event.actor):
+    write_all(
+        key=f"finance:{engagement.pk}:{event.position}",
+        engagement=engagement,
+        subject=f"{subject}: {engagement.reference}",
+        body=f"{engagement.reference} {engagement.title}, {engagement.customer}\n\n"
+        f"{event.summary}\n\nOpen the tasks of finance: {links.to_page('finance')}\n",
+        but=event.actor,
+    )
+
+
+def write_all(
+    *, key: str, subject: str, body: str, engagement: Engagement | None = None, but: User | None
+) -> None:
+    """Mail the active people of finance once by `key`, except `but`."""
+    for person in finance_users(but=but):
         mails.write(
-            key=f"finance:{engagement.pk}:{event.position}",
+            key=key,
             engagement=engagement,
             recipient=person.email,
-            subject=f"{subject}: {engagement.reference}",
-            body=f"{engagement.reference} {engagement.title}, {engagement.customer}\n\n"
-            f"{event.summary}\n\nOpen the tasks of finance: {links.to_page('finance')}\n",
+            subject=subject,
+            body=body,
         )
 
 
@@ -64,29 +79,26 @@ def warn_of_refund_day(*, settlement: Settlement) -> None:
     if due_on is None:
         return
     amount = format_money(settlement.refund, settlement.currency)
-    for person in finance_users():
-        mails.write(
-            key=f"refund-day:{settlement.pk}:{due_on.isoformat()}",
-            engagement=engagement,
-            recipient=person.email,
-            subject=f"Refund due on {in_words(due_on)}: {engagement.reference}",
-            body=f"The refund of {amount} to {engagement.customer} is due on {in_words(due_on)}. "
-            f"It is {settlement.get_state_display().lower()}.\n\n"
-            f"{links.to_page('settlement', settlement.pk)}\n",
-        )
+    write_all(
+        key=f"refund-day:{settlement.pk}:{due_on.isoformat()}",
+        engagement=engagement,
+        subject=f"Refund due on {in_words(due_on)}: {engagement.reference}",
+        body=f"The refund of {amount} to {engagement.customer} is due on {in_words(due_on)}. "
+        f"It is {settlement.get_state_display().lower()}.\n\n"
+        f"{links.to_page('settlement', settlement.pk)}\n",
+        but=None,
+    )
 
 
 def warn_of_open_lines(*, bank_import: int, filename: str, count: int) -> None:
     """Mail finance once about a bank file with lines that nothing matched."""
-    for person in finance_users():
-        mails.write(
-            key=f"bank-file:{bank_import}",
-            engagement=None,
-            recipient=person.email,
-            subject=f"{count} bank lines to assign: {filename}",
-            body=f"{count} lines of {filename} match no invoice and no refund.\n\n"
-            f"{links.to_page('bank')}\n",
-        )
+    write_all(
+        key=f"bank-file:{bank_import}",
+        subject=f"{count} bank lines to assign: {filename}",
+        body=f"{count} lines of {filename} match no invoice and no refund.\n\n"
+        f"{links.to_page('bank')}\n",
+        but=None,
+    )
 
 
 def finance_users(*, but: User | None = None) -> list[User]:

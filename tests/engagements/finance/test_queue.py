@@ -9,7 +9,8 @@ from decimal import Decimal
 from django.test import Client
 from django.urls import reverse
 
-from engagements.billing import write_offs
+from engagements.billing import payments, reversals, write_offs
+from engagements.finance import approvals, closing_checklist, grants
 from engagements.notifications.models import Mail
 from engagements.payouts import bank_matching, overpayment_refunds
 from engagements.settlements import disputes, finance_mails
@@ -45,16 +46,39 @@ def test_proposals_and_disputes_are_mailed_to_the_others_of_finance(world: World
     assert mailed(world, "finance:") == {world.controller.email}
 
 
-def test_a_write_off_waits_in_the_queue(client: Client, world: World) -> None:
+def test_every_approval_waits_in_the_queue_and_is_mailed(client: Client, world: World) -> None:
     invoice = world.invoice(world.active().milestones.get(position=1))
     write_offs.propose(
         invoice=invoice, kind="bad_debt", amount=D(500), reason="x", by=world.finance
     )
     assert mailed(world, "finance:") == {world.controller.email}
+    Mail.objects.all().delete()
+    payment = payments.record(
+        invoice=invoice, amount=D(9), received_on=today(), reference="P", by=world.finance
+    )
+    reversal = reversals.propose(
+        payment=payment, cause="mistyped", reason="x", dated_on=today(), by=world.finance
+    )
+    assert mailed(world, "finance:") == {world.controller.email}
+    Mail.objects.all().delete()
+    grants.propose(user=world.nobody, by=world.admin)
+    assert mailed(world, "finance:") == {world.finance.email, world.controller.email}
+    last = (today().replace(day=1) - dt.timedelta(days=1)).replace(day=1)
+    Mail.objects.all().delete()
+    closing_checklist.propose(month=last, note="x", by=world.finance)
+    assert mailed(world, "finance:") == {world.controller.email}
+    urls = [
+        reverse("invoice", args=[invoice.pk]),
+        reverse("reversal", args=[reversal.pk]),
+        reverse("payment-record", args=[invoice.pk]),
+        reverse("ledger-close"),
+        reverse("finance-people"),
+    ]
+    assert [row.url for row in approvals.waiting()] == urls
     client.force_login(world.controller)
     page = client.get(reverse("finance")).content.decode()
-    assert 'id="queue"' in page
-    assert reverse("invoice", args=[invoice.pk]) in page
+    queue = page[page.index('id="queue"') :]
+    assert all(url in queue for url in urls)
 
 
 def test_a_refund_day_that_is_near_is_mailed_once(

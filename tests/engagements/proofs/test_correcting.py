@@ -99,7 +99,11 @@ def corrections(world: World) -> dict[str, Correction]:
                     line=line, parts=[(invoice, line.amount)], by=by
                 ),
                 "credit": lambda by: credit_notes.credit(
-                    invoice=invoice, net=Decimal(1000), reason="x", expected_credited=0, by=by
+                    invoice=invoice,
+                    net=Decimal(1000),
+                    reason="x",
+                    expected_credited=Decimal(0),
+                    by=by,
                 ),
                 "propose refund": lambda by: overpayment_refunds.propose(
                     invoice=invoice, amount=Decimal(1), by=by

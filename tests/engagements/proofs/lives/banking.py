@@ -78,18 +78,19 @@ class Banking(Asking):
         if not rows:
             return
         refund = rows[which % len(rows)]
-        is_transfer = isinstance(refund, Transfer)
-        name = refund.end_to_end_id if is_transfer else refund.left.reference
-        was_paid = (refund.outcome if is_transfer else refund.state) == "paid"
+        if isinstance(refund, Transfer):
+            name, state, currency = refund.end_to_end_id, refund.outcome, refund.currency
+        else:
+            assert refund.left is not None  # set when it was sent
+            name, state, currency = refund.left.reference, refund.state, refund.invoice.currency
         sign = 1 if kind == "returned" else -1
-        currency = refund.currency if is_transfer else refund.invoice.currency
         line = self._line(sign * refund.amount, currency, name)
         done = self.ask(
             f"match {kind}",
             lambda: bank_matching.match(line=line, targets=[refund], by=self.world.finance),
             twice=True,
         )
-        if done and kind == "returned" and was_paid:
+        if done and kind == "returned" and state == "paid":
             self.granted["return of a paid refund"] += 1
 
     def _line(self, amount: Decimal, currency: str, end_to_end_id: str) -> BankLine:

@@ -29,10 +29,15 @@ def restart_in(home: Path, *, command: list[str]) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in REAL_DATA}
     environment |= {"TWOFOLD_HOME": str(home), "TWOFOLD_DEMO": "1"}
     # Mails become files, which a page of the demonstration shows.
-    environment["EMAIL_URL"] = f"filemail:///{str(home / 'mails').lstrip('/')}"
+    environment["EMAIL_URL"] = mail_url(home)
     sys.stdout.flush()
     # Replacing the process passes Ctrl-C and exit codes through unchanged.
     os.execve(sys.executable, [sys.executable, *command], environment)  # noqa: S606
+
+
+def mail_url(home: Path) -> str:
+    """The EMAIL_URL that keeps mails as files in `home`."""
+    return f"filemail:///{home.resolve() / 'mails'}"
 
 
 def reset_home(home: Path) -> None:

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from benchmarks.models import Record
 from consultancy.checks import check_demo_is_not_in_production
-from consultancy.demo import portfolio
+from consultancy.demo import portfolio, processes
 from consultancy.demo.users import create_staff
+from consultancy.environment import Environment
 from engagements.billing.balances import overdue_invoices
 from engagements.engagement.models import Stage
 from engagements.people.models import Membership
@@ -52,13 +53,15 @@ def test_mails_of_the_demonstration_are_read_on_a_page(
     client: Client, settings: LazySettings, tmp_path: Path
 ) -> None:
     settings.TWOFOLD_DEMO = True
-    settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
-    settings.EMAIL_FILE_PATH = str(tmp_path)
+    variables = {"EMAIL_URL": processes.mail_url(tmp_path)}
+    for name, value in Environment(variables).email(production=False).items():
+        setattr(settings, name, value)
     link = "http://localhost:8000/accounts/password/reset/key/1-abc/"
     EmailMessage("Choose your password", f"Here: {link}\n", to=["petra@people.example"]).send()
     page = client.get(reverse("demo-mails")).content.decode()
     assert f'href="{link}"' in page
     assert "petra@people.example" in page
+    assert list((tmp_path / "mails").iterdir())
 
 
 @pytest.mark.parametrize(("demo", "production"), [(False, False), (True, True), (False, True)])

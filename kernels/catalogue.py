@@ -39,19 +39,20 @@ def operators() -> list[str]:
 
 def require_operator(operator: str) -> str:
     """Return the operator's name. CatalogueError if the catalogue does not have it."""
-    if operator not in operators():
-        raise CatalogueError(
-            f"no operator '{operator}'; there are {', '.join(operators())}",
-            code="catalogue.operator",
-        )
+    folder(operator)
     return operator
 
 
 def folder(operator: str) -> Path:
     """The operator's folder. CatalogueError if the catalogue does not have it."""
-    places = (_FOLDER, *installed.folders())
-    name = require_operator(operator)
-    return next(place / name for place in places if (place / name / "op.py").is_file())
+    # A name with a separator would reach other folders.
+    places = (_FOLDER, *installed.folders()) if operator.isidentifier() else ()
+    for place in places:
+        if (place / operator / "op.py").is_file():
+            return place / operator
+    raise CatalogueError(
+        f"no operator '{operator}'; there are {', '.join(operators())}", code="catalogue.operator"
+    )
 
 
 def definition(operator: str) -> Definition:

@@ -56,6 +56,7 @@ def test_the_rows_are_those_that_the_services_wrote(monkeypatch: pytest.MonkeyPa
         assert again is not told
 
 
+@pytest.mark.soak
 def test_it_goes_on_with_what_was_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     with made(monkeypatch) as world:
         world.settlement()
@@ -65,6 +66,7 @@ def test_it_goes_on_with_what_was_put_back(monkeypatch: pytest.MonkeyPatch) -> N
         connection.check_constraints()
 
 
+@pytest.mark.soak
 def test_one_test_does_not_see_what_another_made_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         with made(monkeypatch) as world:
@@ -76,6 +78,7 @@ def test_one_test_does_not_see_what_another_made_of_it(monkeypatch: pytest.Monke
             contract.fee = 1
 
 
+@pytest.mark.soak
 def test_what_was_written_before_is_part_of_the_story(monkeypatch: pytest.MonkeyPatch) -> None:
     with made(monkeypatch) as world:
         world.active()
@@ -89,6 +92,7 @@ def test_what_was_written_before_is_part_of_the_story(monkeypatch: pytest.Monkey
         assert questions(world) > TOLD
 
 
+@pytest.mark.soak
 def test_whoever_changes_a_setting_a_service_or_the_day_is_told_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

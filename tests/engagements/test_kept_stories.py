@@ -55,6 +55,7 @@ def test_the_rows_are_those_that_the_services_wrote_and_what_follows_goes_on() -
         connection.check_constraints()
 
 
+@pytest.mark.soak
 def test_a_file_that_a_test_changed_or_removed_is_written_back() -> None:
     place = storages["records"]
     with undone():
@@ -74,6 +75,7 @@ def test_a_file_that_a_test_changed_or_removed_is_written_back() -> None:
         assert storage.load(Record.objects.get()) == content
 
 
+@pytest.mark.soak
 def test_one_test_does_not_see_what_another_made_of_it() -> None:
     for _ in range(3):
         with undone():
@@ -83,6 +85,7 @@ def test_one_test_does_not_see_what_another_made_of_it() -> None:
             story.customer.save()
 
 
+@pytest.mark.soak
 def test_what_was_written_or_patched_before_is_part_of_the_story(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.precision.simulations import interruptions
 from benchmarks.verdict.statistics.interruptions import Exclusion, interrupted, uninterrupted
 from kernels import protocols
+from tests.soaking import every
 
 Floats = NDArray[np.float64]
 BANDED, FAR_ONLY = Exclusion(band=0.03), Exclusion()
@@ -74,7 +75,7 @@ def _judged(course: str, *, banded: bool, within: float, chance: float) -> inter
 
 
 @pytest.mark.parametrize(
-    ("course", "within"), [("H200", 0.002), ("any GPU", 0.002), ("any GPU", 0.01)]
+    ("course", "within"), every(3, [("H200", 0.002), ("any GPU", 0.002), ("any GPU", 0.01)])
 )
 def test_intervals_hold_the_truth_as_often_and_are_narrower(course: str, within: float) -> None:
     without, with_band = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import torch
 
 from kernels import registration, transformers_attention
 
-transformers = pytest.importorskip("transformers")
+# Imported when it is used: its import takes seconds in every process of tests.
+pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="no transformers")
 
 PROMPT = torch.arange(1, 25).reshape(2, 12)
 PADDED = torch.ones(2, 12, dtype=torch.int64).index_fill_(1, torch.tensor([0, 1]), 0)
@@ -43,6 +45,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Counted]:
 def model(family: str = "Llama", **changes: Any) -> Any:
     """Two layers with grouped queries and random weights, always the same."""
     torch.manual_seed(0)
+    import transformers
+
     config = getattr(transformers, f"{family}Config")(
         vocab_size=64,
         hidden_size=32,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 from uuid import uuid4
 
 from django import forms
@@ -18,16 +19,21 @@ from engagements.charts import responses
 from engagements.common.client_ip import current_address
 from engagements.common.date_fields import DayField
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.working_days import add_working_days
 from engagements.contracts import amendment_views
+from engagements.contracts.models import ContractVersion
 from engagements.contracts.summary import contract_summary_of
 from engagements.contracts.time_box import charts as time_box_charts
-from engagements.contracts.time_box import cooperation
+from engagements.contracts.time_box import cooperation, termination
 from engagements.contracts.time_box import hours as worked
 from engagements.contracts.time_box import services as time_box
-from engagements.contracts.time_box.burn_down import burn_down_of
+from engagements.contracts.time_box.burn_down import BurnDown, burn_down_of
 from engagements.contracts.time_box.models import TimeEntry
 from engagements.contracts.time_box.waiting import paused_from, terminable_from
 from engagements.engagement.models import Engagement, Stage
+
+# The contract's notice of a termination for convenience.
+NOTICE_WORKING_DAYS = 5
 
 
 class TimeEntryForm(forms.Form):
@@ -140,6 +146,16 @@ def _provided(request: HttpRequest, reference: str, pk: int, *, page: str) -> Ht
     return redirect(page, reference)
 
 
+def _terminations(contract: ContractVersion, clock: BurnDown) -> dict[str, Any]:
+    """The cost of a termination by its clause: today for cause, and after notice."""
+    after_notice = add_working_days(clock.today, NOTICE_WORKING_DAYS)
+    for_convenience = termination.on_day(contract, clock, after_notice, is_for_convenience=True)
+    return {
+        "for_cause": termination.on_day(contract, clock, clock.today),
+        "for_convenience": for_convenience if contract.convenience else None,
+    }
+
+
 def _page(
     request: HttpRequest,
     engagement: Engagement,
@@ -167,6 +183,7 @@ def _page(
             (row, paused_from(row), terminable_from(row))
             for row in engagement.cooperation_requests.select_related("asked_by")
         ],
+        **_terminations(contract, clock),
         "request_form": request_form or CooperationForm(),
         "today": today,
         "chart": responses.inline(lambda theme: time_box_charts.burn_down(clock, theme=theme)),

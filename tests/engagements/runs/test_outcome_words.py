@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 def distinct() -> list[Situation]:
     """One situation for each wording of the table; a failed run has no report."""
-    found = {}
+    found: dict[tuple[str, str], Situation] = {}
     for verdict, day, left, is_paused, has_offer, is_disputed in ROWS:
         row = situation(
             verdict, day, left, is_paused=is_paused, has_offer=has_offer, is_disputed=is_disputed

@@ -43,18 +43,9 @@ def assign(*, line: BankLine, parts: Sequence[tuple[Invoice, Decimal]], by: User
         _require_assigned_to(row, wanted)
         return row
     _require_whole(row, parts)
-    if row.state == State.SET_ASIDE:
-        postings.bank_line_taken_up(row)
+    _take_up(row)
     for invoice, amount in parts:
-        payments.record(
-            invoice=invoice,
-            amount=amount,
-            received_on=row.valued_on,
-            reference=_reference(row, invoice),
-            bank_line=row,
-            may_exceed=True,
-            by=by,
-        )
+        _pay(row, invoice, amount, by)
     return handle(row, State.ASSIGNED, by)
 
 
@@ -76,20 +67,36 @@ def assign_exchanged(*, line: BankLine, invoice: Invoice, amount: Decimal, by: U
             f"{invoice.reference} is in {row.currency} too: assign the line without a rate.",
             code="bank_line.same_currency",
         )
-    if row.state == State.SET_ASIDE:
-        postings.bank_line_taken_up(row)
+    _take_up(row)
+    _pay(row, invoice, amount, by, bank_amount=row.amount)
+    postings.bank_line_exchanged(row)
+    return handle(row, State.ASSIGNED, by)
+
+
+def _take_up(line: BankLine) -> None:
+    """Put a line that was set aside back into suspense."""
+    if line.state == State.SET_ASIDE:
+        postings.bank_line_taken_up(line)
+
+
+def _pay(
+    line: BankLine,
+    invoice: Invoice,
+    amount: Decimal,
+    by: User,
+    *,
+    bank_amount: Decimal | None = None,
+) -> None:
     payments.record(
         invoice=invoice,
         amount=amount,
-        received_on=row.valued_on,
-        reference=_reference(row, invoice),
-        bank_line=row,
-        bank_amount=row.amount,
+        received_on=line.valued_on,
+        reference=_reference(line, invoice),
+        bank_line=line,
+        bank_amount=bank_amount,
         may_exceed=True,
         by=by,
     )
-    postings.bank_line_exchanged(row)
-    return handle(row, State.ASSIGNED, by)
 
 
 def _require_assigned_to(line: BankLine, amounts: dict[int, Decimal]) -> None:
@@ -148,8 +155,7 @@ def confirm_payment(*, line: BankLine, payment: Payment, by: User) -> BankLine:
             "This line is not the bank's record of this payment.", code="bank_line.other_payment"
         )
     _require_payment(row)
-    if row.state == State.SET_ASIDE:
-        postings.bank_line_taken_up(row)
+    _take_up(row)
     payments.confirm(payment=payment, by=by, bank_line=row)
     return handle(row, State.ASSIGNED, by)
 

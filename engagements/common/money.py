@@ -37,6 +37,10 @@ def minor_digits(currency: str) -> int:
     return len(str(moneyed.get_currency(currency).sub_unit)) - 1
 
 
+# Bulgaria pays in euros since 1 January 2026; the installed CLDR is older.
+WITHDRAWN = frozenset({"BGN"})
+
+
 @lru_cache(maxsize=1)
 def _in_use() -> frozenset[str]:
     """The ISO 4217 currencies that are legal tender somewhere today (CLDR)."""
@@ -46,7 +50,7 @@ def _in_use() -> frozenset[str]:
         for code, _, ended, is_tender in uses
         if ended is None and is_tender
     }
-    return frozenset(tender & moneyed.CURRENCIES.keys())
+    return frozenset((tender - WITHDRAWN) & moneyed.CURRENCIES.keys())
 
 
 @lru_cache(maxsize=64)

@@ -74,13 +74,14 @@ def standard_rate(country: str, day: dt.date) -> Decimal:
 def default_for(customer: Customer, *, day: dt.date | None = None) -> Default:
     """The default of a customer by its country and VAT id, on `day` or today.
 
-    Without a VAT id, a customer in the European Union is taxed as at home.
+    A customer in the European Union without a VAT id, or with one of ours, is taxed as at home.
     """
     home = settings.CONSULTANCY["country"]
     is_european = customer.country in STANDARD_RATES and customer.country not in (
         *("CH", "GB", "NO"),
     )
-    if customer.country != home and is_european and vat_ids.is_european(customer.vat_id):
+    is_identified = vat_ids.is_european(customer.vat_id) and customer.vat_id[:2] != home
+    if customer.country != home and is_european and is_identified:
         return _untaxed(Treatment.REVERSE_CHARGE)
     if customer.country != home and not is_european:
         return _untaxed(Treatment.OUTSIDE)

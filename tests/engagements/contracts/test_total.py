@@ -47,7 +47,7 @@ def test_a_fee_in_five_parts_is_sealed_shown_and_billed_alike(world: World) -> N
             assert sum(invoice.gross for invoice in invoices) == D(11900)
 
 
-@pytest.mark.parametrize("code", ["XXX", "XAU", "XTS", "DEM", "ABC"])
+@pytest.mark.parametrize("code", ["XXX", "XAU", "XTS", "DEM", "HRK", "BGN", "ABC"])
 def test_only_currencies_in_use_are_money(code: str) -> None:
     with pytest.raises(money.UnknownCurrency):
         money.minor_digits(code)

@@ -23,6 +23,8 @@ from tests.errors import declined
         ("AT", "ATU13585627", "reverse_charge", 0),
         # Without a VAT id it is taxed as at home.
         ("AT", "", "rate", 19),
+        # Nor is a supply to a German VAT id taxed abroad.
+        ("AT", "DE136695976", "rate", 19),
         ("CH", "", "outside_scope", 0),
         ("US", "", "outside_scope", 0),
     ],

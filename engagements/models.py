@@ -1,8 +1,8 @@
 """Register every domain's models with Django. Import a model from its domain, not from here."""
 
 from engagements.audit import models as audit
+from engagements.billing import bank_models, payment_models, reversal_models, write_off_models
 from engagements.billing import models as billing
-from engagements.billing import payment_models, reversal_models, write_off_models
 from engagements.contracts import models as contracts
 from engagements.contracts import signing_models
 from engagements.contracts.clauses import models as clauses
@@ -17,25 +17,30 @@ from engagements.ledger import models as ledger
 from engagements.ledger import period_models
 from engagements.notifications import models as notifications
 from engagements.orders import models as orders
+from engagements.payouts import match_models
 from engagements.payouts import models as payouts
 from engagements.people import approval_models, bank_accounts
 from engagements.people import models as people
 from engagements.runs import models as runs
+from engagements.settlements import dispute_models
 from engagements.settlements import models as settlements
 
 __all__ = [
     "approval_models",
     "audit",
     "bank_accounts",
+    "bank_models",
     "billing",
     "clauses",
     "contracts",
+    "dispute_models",
     "disputes",
     "documents",
     "engagement",
     "event_log",
     "evidence",
     "ledger",
+    "match_models",
     "milestones",
     "notifications",
     "orders",

@@ -8,7 +8,7 @@ from django.apps.registry import Apps
 from django.http import HttpRequest
 
 from benchmarks.models import Run, SigningKey
-from engagements.billing.payment_models import BankLine
+from engagements.billing.bank_models import BankLine
 from engagements.common.queue import enqueue
 from engagements.event_log.models import Event
 from engagements.ledger import chart

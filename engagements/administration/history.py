@@ -11,8 +11,9 @@ from django.http import HttpRequest
 
 from engagements.administration.permissions import ReadOnly
 from engagements.audit.models import Audit, Finding
+from engagements.billing.bank_models import BankImport, BankLine
 from engagements.billing.models import Counter, Invoice, InvoiceLine, Reminder
-from engagements.billing.payment_models import BankImport, BankLine, Payment
+from engagements.billing.payment_models import Payment
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import Acceptance, ContractVersion
 from engagements.contracts.time_box.models import TimeBox

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import connection
 
 from engagements.billing.bank_files.statement import AccountStatement
-from engagements.billing.payment_models import BankImport, BankLine, BankStatement
+from engagements.billing.bank_models import BankImport, BankLine, BankStatement
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 

@@ -11,7 +11,7 @@ from engagements.access import require_finance
 from engagements.billing import bank_chain, postings
 from engagements.billing.bank_files import camt053, csv_file
 from engagements.billing.bank_files.statement import BankFile, StatementLine, UnreadableFile
-from engagements.billing.payment_models import BankImport, BankLine
+from engagements.billing.bank_models import BankImport, BankLine
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.people.models import User

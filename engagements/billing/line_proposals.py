@@ -15,7 +15,8 @@ from django.db.models.functions import Upper
 
 from engagements.billing import payments
 from engagements.billing.balances import issued_invoices, open_invoices
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.bank_models import BankLine
+from engagements.billing.payment_models import Payment
 from engagements.engagement.models import Stage
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from benchmarks.triggers import CHANGES, AppendOnly, Protect, ReadOnly
+from benchmarks.triggers import AppendOnly
+from engagements.billing.bank_models import BankLine
 from engagements.billing.models import Invoice
 from engagements.billing.payment_triggers import (
     CHECK_CONFIRMATION,
@@ -19,7 +20,6 @@ from engagements.billing.payment_triggers import (
     CHECK_RECEIPT,
     CHECK_RETURN,
     CHECK_REVERSAL,
-    KEEP_HANDLED_LINE,
     limit_refunds,
 )
 from engagements.common.money import format_money
@@ -28,150 +28,6 @@ from engagements.people.triggers import second_person
 
 # A payment reference has 80 characters; the suffix of a repeated or reversed one takes 11.
 REFERENCE_HEAD = 69
-
-
-class BankImport(models.Model):
-    """An imported bank file, stored unchanged. The same bytes are imported once.
-
-    `layout` is the column layout of a CSV, remembered by `heading`, the digest of its first row.
-    `repeated_count` is None until the file is parsed.
-    """
-
-    class Format(models.TextChoices):
-        CAMT053 = "camt053", "CAMT.053"
-        CSV = "csv", "CSV"
-
-    format = models.CharField(max_length=8, choices=Format)
-    filename = models.CharField(max_length=160)
-    content = models.BinaryField()
-    digest = models.CharField(max_length=71)
-    heading = models.CharField(max_length=71, blank=True)
-    layout = models.JSONField(null=True, blank=True)
-    repeated_count = models.PositiveIntegerField(null=True, blank=True)
-    passed_over_count = models.PositiveIntegerField(null=True, blank=True)
-    imported_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    imported_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        ordering: ClassVar = ["-imported_at", "-pk"]
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["digest"],
-                name="bank_import_once",
-                violation_error_message="This file is already imported.",
-            ),
-        ]
-        triggers: ClassVar = [
-            Protect(
-                name="read",
-                operation=CHANGES,
-                condition=pgtrigger.Q(old__repeated_count__isnull=False),
-            ),
-            ReadOnly(name="original", exclude=["layout", "repeated_count", "passed_over_count"]),
-        ]
-
-    def __str__(self) -> str:
-        return self.filename
-
-
-class BankStatement(models.Model):
-    """The balances of one of our accounts in one file. Append-only.
-
-    `chain_start` and `chain_end` are the first and the last known balance of the account after
-    this file: their difference is the sum of all lines of the account. All four are None in files
-    without balances.
-    """
-
-    bank_import = models.ForeignKey(BankImport, on_delete=models.PROTECT, related_name="statements")
-    account = models.CharField("IBAN", max_length=34)
-    currency = models.CharField(max_length=3)
-    opening = models.DecimalField(max_digits=14, decimal_places=3, null=True)
-    closing = models.DecimalField(max_digits=14, decimal_places=3, null=True)
-    chain_start = models.DecimalField(max_digits=14, decimal_places=3, null=True)
-    chain_end = models.DecimalField(max_digits=14, decimal_places=3, null=True)
-
-    class Meta:
-        ordering: ClassVar = ["pk"]
-        triggers: ClassVar = [AppendOnly()]
-
-    def __str__(self) -> str:
-        return f"{self.account} {self.currency}"
-
-
-class BankLine(models.Model):
-    """A line of a bank statement: positive for money in, negative for money out.
-
-    `entry_key` is the same in every file. Open until it is assigned to invoices, as its payments,
-    matched to our own transfers, or set aside. Open lines are in the ledger's suspense account.
-    """
-
-    class State(models.TextChoices):
-        OPEN = "open", "Open"
-        ASSIGNED = "assigned", "Assigned"
-        MATCHED = "matched", "Matched"
-        SET_ASIDE = "set_aside", "Set aside"
-
-    bank_import = models.ForeignKey(BankImport, on_delete=models.PROTECT, related_name="lines")
-    position = models.PositiveIntegerField()
-    account = models.CharField("IBAN", max_length=34)
-    entry_key = models.CharField(max_length=71, unique=True)
-    entry_reference = models.CharField(max_length=80)
-    booked_on = models.DateField()
-    valued_on = models.DateField()
-    amount = models.DecimalField(max_digits=14, decimal_places=3)
-    currency = models.CharField(max_length=3)
-    payer = models.CharField(max_length=160, blank=True)
-    payer_account = models.CharField(max_length=40, blank=True)
-    text = models.TextField(blank=True)
-    end_to_end_id = models.CharField(max_length=35, blank=True)
-    batch_id = models.CharField(max_length=35, blank=True)
-    is_reversal = models.BooleanField(default=False)
-    return_reason = models.TextField(blank=True)
-    state = models.CharField(max_length=10, choices=State, default=State.OPEN)
-    note = models.TextField(blank=True)
-    handled_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
-    handled_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering: ClassVar = ["bank_import", "position"]
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["bank_import", "position"], name="bank_line_position_once"
-            ),
-            models.CheckConstraint(
-                condition=~Q(amount=0),
-                name="bank_line_amount_is_not_zero",
-                violation_error_message="The amount must not be zero.",
-            ),
-            models.CheckConstraint(
-                condition=~Q(state="assigned") | Q(amount__gt=0),
-                name="bank_line_assigned_is_a_credit",
-                violation_error_message="Only incoming money is assigned to invoices.",
-            ),
-            models.CheckConstraint(
-                condition=Q(state="open", handled_at__isnull=True, handled_by__isnull=True)
-                | (
-                    Q(handled_at__isnull=False, handled_by__isnull=False)
-                    & (Q(state__in=["assigned", "matched"]) | (Q(state="set_aside") & ~Q(note="")))
-                ),
-                name="bank_line_is_handled_by_somebody",
-                violation_error_message="A line that is set aside needs a reason.",
-            ),
-        ]
-        triggers: ClassVar = [
-            Protect(name="deletion", operation=pgtrigger.Delete),
-            ReadOnly(name="original", exclude=["state", "note", "handled_by", "handled_at"]),
-            KEEP_HANDLED_LINE,
-        ]
-
-    def __str__(self) -> str:
-        direction = "from" if self.is_credit else "to"
-        return f"{format_money(abs(self.amount), self.currency)} {direction} {self.payer}"
-
-    @property
-    def is_credit(self) -> bool:
-        """Whether money came in."""
-        return self.amount > 0
 
 
 class Payment(models.Model):

@@ -13,8 +13,9 @@ from django.utils import timezone
 from engagements.access import require_finance
 from engagements.billing import postings, write_offs
 from engagements.billing.balances import balance_of
+from engagements.billing.bank_models import BankLine
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankLine, Payment, PaymentConfirmation
+from engagements.billing.payment_models import Payment, PaymentConfirmation
 from engagements.billing.reopening import reopen
 from engagements.common import validation
 from engagements.common.dates import in_words

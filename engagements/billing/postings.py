@@ -11,8 +11,9 @@ from decimal import Decimal
 
 from django.utils import timezone
 
+from engagements.billing.bank_models import BankLine
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.payment_models import Payment
 from engagements.billing.write_off_models import WriteOff
 from engagements.common.money import quantize
 from engagements.documents.models import Document

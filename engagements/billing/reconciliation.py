@@ -11,14 +11,10 @@ from django.utils import timezone
 
 from engagements.access import require_finance
 from engagements.billing import payments, postings
+from engagements.billing.bank_models import BankLine
 from engagements.billing.line_proposals import Proposal, own_refund_ids
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import (
-    REFERENCE_HEAD,
-    BankLine,
-    Payment,
-    PaymentConfirmation,
-)
+from engagements.billing.payment_models import REFERENCE_HEAD, Payment, PaymentConfirmation
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money

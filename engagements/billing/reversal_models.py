@@ -9,7 +9,8 @@ from django.db import models
 from django.db.models import Q
 
 from benchmarks.triggers import FSM, Protect
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.bank_models import BankLine
+from engagements.billing.payment_models import Payment
 from engagements.people.proposals import Decision, decision_constraints, decision_triggers
 
 

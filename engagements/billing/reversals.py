@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from engagements.access import require_finance
 from engagements.billing import postings
-from engagements.billing.payment_models import REFERENCE_HEAD, BankLine, Payment
+from engagements.billing.bank_models import BankLine
+from engagements.billing.payment_models import REFERENCE_HEAD, Payment
 from engagements.billing.reopening import reopen
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.common import validation

@@ -16,8 +16,9 @@ from engagements.billing.bank_forms import (
     AssignForm,
     SetAsideForm,
 )
+from engagements.billing.bank_models import BankLine
 from engagements.billing.line_proposals import assignable_invoices, proposals
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.payment_models import Payment
 from engagements.billing.write_off_forms import ExchangeForm
 from engagements.common.errors import ApplicationError
 from engagements.common.integers import wholes

@@ -20,8 +20,8 @@ from engagements.billing.bank_forms import (
     ColumnsForm,
     SetAsideForm,
 )
+from engagements.billing.bank_models import BankImport, BankLine
 from engagements.billing.line_proposals import Proposal, proposals
-from engagements.billing.payment_models import BankImport, BankLine
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
 from engagements.common.tables import amounts, as_csv

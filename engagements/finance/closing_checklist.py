@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.urls import reverse
 
+from engagements.billing.bank_models import BankLine
 from engagements.billing.milestones import milestones_to_bill
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankLine
 from engagements.billing.write_off_models import WriteOff
 from engagements.common import links
 from engagements.finance.receivables import vat_checks, vat_figures

@@ -15,7 +15,8 @@ from engagements import access
 from engagements.access import actor
 from engagements.billing import reversals
 from engagements.billing.balances import balance_of
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.bank_models import BankLine
+from engagements.billing.payment_models import Payment
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.common.date_fields import DayField
 from engagements.common.errors import ApplicationError

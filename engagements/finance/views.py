@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from engagements import access
 from engagements.billing import balances, milestones, payments
-from engagements.billing.payment_models import BankLine
+from engagements.billing.bank_models import BankLine
 from engagements.common import money
 from engagements.common.integers import whole
 from engagements.common.tables import amounts, as_csv

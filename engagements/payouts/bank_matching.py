@@ -14,13 +14,14 @@ from django.db.models import Q
 from engagements.access import require_finance
 from engagements.billing import line_proposals, reconciliation
 from engagements.billing import postings as line_postings
-from engagements.billing.payment_models import BankImport, BankLine
+from engagements.billing.bank_models import BankImport, BankLine
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.engagement import stages
 from engagements.payouts import overpayment_refunds, postings, refunds
-from engagements.payouts.models import OverpaymentRefund, Transfer, TransferMatch
+from engagements.payouts.match_models import TransferMatch
+from engagements.payouts.models import OverpaymentRefund, Transfer
 from engagements.people.models import User
 from engagements.settlements import finance_mails
 

@@ -6,19 +6,18 @@ from typing import ClassVar
 
 import pgtrigger
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.payment_models import Payment
 from engagements.common.money import format_money
 from engagements.payouts.triggers import (
     APPROVER_SET_NO_ACCOUNT,
     CHECK_ACCOUNT,
     CHECK_ACCOUNT_OF_OVERPAYMENT,
     CHECK_FAILED,
-    CHECK_MATCH,
     CHECK_SENT,
     CHECK_TRANSFER,
     SENT_BY_ANOTHER,
@@ -311,64 +310,3 @@ class OverpaymentRefund(Proposal):
     def is_open(self) -> bool:
         """Whether it is proposed or on its way."""
         return self.state in self.OPEN
-
-
-class TransferMatch(models.Model):
-    """A bank line that shows one of our transfers: executed, or returned. Append-only."""
-
-    class Kind(models.TextChoices):
-        EXECUTED = "executed", "Executed"
-        RETURNED = "returned", "Returned"
-
-    kind = models.CharField(max_length=8, choices=Kind)
-    line = models.ForeignKey(BankLine, on_delete=models.PROTECT, related_name="transfer_matches")
-    transfer = models.ForeignKey(
-        Transfer, on_delete=models.PROTECT, null=True, blank=True, related_name="matches"
-    )
-    overpayment_refund = models.ForeignKey(
-        OverpaymentRefund, on_delete=models.PROTECT, null=True, blank=True, related_name="matches"
-    )
-    amount = models.DecimalField(max_digits=14, decimal_places=3)
-    charges = models.DecimalField(
-        max_digits=14,
-        decimal_places=3,
-        default=0,
-        help_text="What the bank kept of a returned refund.",
-    )
-
-    class Meta:
-        ordering: ClassVar = ["pk"]
-        verbose_name_plural = "transfer matches"
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["transfer", "kind"],
-                name="transfer_match_once",
-                violation_error_message="Another bank line already shows this refund.",
-            ),
-            models.UniqueConstraint(
-                fields=["overpayment_refund", "kind"],
-                name="transfer_match_overpayment_once",
-                violation_error_message="Another bank line already shows this refund.",
-            ),
-            models.CheckConstraint(
-                condition=Q(transfer__isnull=False, overpayment_refund__isnull=True)
-                | Q(transfer__isnull=True, overpayment_refund__isnull=False),
-                name="transfer_match_is_of_one_refund",
-                violation_error_message="A match is of one refund.",
-            ),
-            models.CheckConstraint(
-                condition=Q(amount__gt=0),
-                name="transfer_match_amount_is_positive",
-                violation_error_message="The amount must be positive.",
-            ),
-            models.CheckConstraint(
-                condition=Q(charges=0)
-                | Q(kind="returned", charges__gt=0, charges__lte=F("amount") / 2),
-                name="transfer_match_charges_are_of_a_return",
-                violation_error_message="The bank keeps at most half of a returned refund.",
-            ),
-        ]
-        triggers: ClassVar = [AppendOnly(), CHECK_MATCH]
-
-    def __str__(self) -> str:
-        return f"{self.get_kind_display()}: {self.transfer or self.overpayment_refund}"

@@ -14,7 +14,7 @@ from schwifty.exceptions import SchwiftyException
 
 from engagements import access
 from engagements.access import require_finance
-from engagements.billing.payment_models import BankLine
+from engagements.billing.bank_models import BankLine
 from engagements.common import links, validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError

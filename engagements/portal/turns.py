@@ -11,7 +11,8 @@ from engagements.contracts.models import Acceptance, ContractVersion, Party
 from engagements.contracts.time_box.models import Pause
 from engagements.engagement.models import Engagement, Stage
 from engagements.people.bank_accounts import BankAccount
-from engagements.settlements.models import Dispute, Settlement
+from engagements.settlements.dispute_models import Dispute
+from engagements.settlements.models import Settlement
 
 State = ContractVersion.State
 

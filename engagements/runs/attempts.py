@@ -34,7 +34,8 @@ from engagements.runs.outcomes import (
 )
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
-from engagements.settlements.models import Dispute, Settlement
+from engagements.settlements.dispute_models import Dispute
+from engagements.settlements.models import Settlement
 
 
 def acceptance_runs(engagement: Engagement) -> QuerySet[EngagementRun]:

@@ -13,7 +13,8 @@ from engagements.common.errors import ApplicationError
 from engagements.engagement.models import Engagement
 from engagements.event_log import events
 from engagements.people.models import User
-from engagements.settlements.models import Dispute, Settlement, holds
+from engagements.settlements.dispute_models import Dispute
+from engagements.settlements.models import Settlement, holds
 from engagements.settlements.transitions import locked
 
 State = Settlement.State

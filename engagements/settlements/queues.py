@@ -21,7 +21,8 @@ from django.db.models.functions import Greatest, TruncDate
 from django.utils import timezone
 
 from engagements.engagement.models import Engagement
-from engagements.settlements.models import Dispute, Settlement
+from engagements.settlements.dispute_models import Dispute
+from engagements.settlements.models import Settlement
 from engagements.settlements.queries import OPEN_SETTLEMENTS, WITH_DISPUTES
 
 State = Settlement.State

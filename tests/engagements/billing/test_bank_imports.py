@@ -13,6 +13,7 @@ from django.db import IntegrityError
 from engagements import closing
 from engagements.billing import bank_imports, reconciliation
 from engagements.billing.balances import balance_of
+from engagements.billing.bank_models import BankImport, BankLine, BankStatement
 from engagements.billing.line_proposals import (
     Match,
     Proposal,
@@ -21,7 +22,7 @@ from engagements.billing.line_proposals import (
     quoted_numbers,
 )
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankImport, BankLine, BankStatement, Payment
+from engagements.billing.payment_models import Payment
 from engagements.ledger import chart
 from engagements.ledger.models import Leg
 from engagements.payouts.queries import overpaid_invoices

@@ -10,8 +10,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from engagements.billing.bank_models import BankImport, BankLine
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankImport, BankLine, Payment
+from engagements.billing.payment_models import Payment
 from engagements.finance.bank_views import PER_PAGE
 from engagements.ledger.models import Entry
 from tests.engagements import story as told

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from engagements.billing import bank_imports, credit_notes, invoices, payments, reminders
 from engagements.billing import queries as billing
 from engagements.billing.balances import issued_invoices, overdue_invoices
+from engagements.billing.bank_models import BankLine
 from engagements.billing.line_proposals import proposals
-from engagements.billing.payment_models import BankLine
 from engagements.engagement.models import Engagement
 from engagements.finance import invoice_queries
 from engagements.settlements import customer_accounts

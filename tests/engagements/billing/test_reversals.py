@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from engagements.billing import payments, reconciliation, reversals
 from engagements.billing.balances import balance_of
+from engagements.billing.bank_models import BankImport, BankLine
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankImport, BankLine, Payment
+from engagements.billing.payment_models import Payment
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.ledger import chart
 from engagements.ledger.positions import positions_of

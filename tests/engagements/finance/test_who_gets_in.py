@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from engagements.billing import bank_imports
-from engagements.billing.payment_models import BankLine
+from engagements.billing.bank_models import BankLine
 from engagements.payouts.models import OverpaymentRefund
 from tests.engagements import story as told
 from tests.engagements.billing.test_bank_imports import statement

@@ -11,13 +11,15 @@ from django.urls import reverse
 from engagements import closing
 from engagements.billing import reconciliation
 from engagements.billing.balances import balance_of
+from engagements.billing.bank_models import BankLine
 from engagements.billing.line_proposals import Match, proposals
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.payment_models import Payment
 from engagements.engagement.models import Stage
 from engagements.ledger import chart
 from engagements.ledger.models import Entry
 from engagements.payouts import bank_matching, overpayment_refunds, refunds, transfer_files
-from engagements.payouts.models import Transfer, TransferMatch
+from engagements.payouts.match_models import TransferMatch
+from engagements.payouts.models import Transfer
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_bank_imports import balance, imported, statement

@@ -9,8 +9,8 @@ from decimal import Decimal
 import pytest
 
 from engagements.billing import bank_imports, credit_notes, invoices, payments, reconciliation
+from engagements.billing.bank_models import BankLine
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankLine
 from engagements.contracts.models import ContractVersion
 from engagements.event_log import verify
 from engagements.payouts import (

@@ -15,8 +15,9 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from engagements.billing import payments, reversals, write_offs
+from engagements.billing.bank_models import BankLine
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.payment_models import Payment
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.billing.write_off_models import WriteOff
 from engagements.common.errors import ApplicationError

@@ -13,7 +13,8 @@ from django.urls import reverse
 from engagements.payouts import refunds
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
-from engagements.settlements.models import Dispute, Settlement
+from engagements.settlements.dispute_models import Dispute
+from engagements.settlements.models import Settlement
 from tests.engagements.world import World, days, today
 from tests.errors import declined
 

@@ -8,7 +8,8 @@ import pytest
 
 from engagements.billing import bank_imports, payments
 from engagements.billing.balances import balance_of
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.bank_models import BankLine
+from engagements.billing.payment_models import Payment
 from engagements.contracts.models import Acceptance, Party
 from engagements.contracts.time_box.models import TimeBox
 from engagements.engagement.models import Engagement, Stage

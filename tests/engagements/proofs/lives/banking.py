@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from engagements.billing import reconciliation
 from engagements.billing.balances import balance_of
-from engagements.billing.payment_models import BankLine
+from engagements.billing.bank_models import BankLine
 from engagements.common import money
 from engagements.payouts import bank_matching
 from engagements.payouts.models import OverpaymentRefund, Transfer

@@ -35,12 +35,23 @@ def benchmark(terms: Terms) -> str:
     return "\n".join(
         (
             f"{sealed['name']}, {sealed['digest']}",
-            f"Step: {sealed['operator']}, {sealed['program']}, {sealed['launch']}",
+            f"Operator: {spaced(sealed['operator'])}",
+            f"End-to-end step: {spaced(sealed['program'])}, launched {launch(sealed['launch'])}",
             f"Baseline: {sealed['baseline']}",
             f"Hardware: {hardware(sealed['hardware'])}",
             f"Confidence: {formatting.share(sealed['confidence'])}",
         )
     )
+
+
+def spaced(name: str) -> str:
+    """A name of the benchmark in words."""
+    return name.replace("_", " ")
+
+
+def launch(sealed: str) -> str:
+    """How the end-to-end step is launched, in words."""
+    return "as a CUDA graph" if sealed == "graph" else "call by call"
 
 
 def hardware(sealed: Terms) -> str:

@@ -10,7 +10,7 @@ from engagements.common import money
 from engagements.common.errors import ApplicationError
 from engagements.contracts import wording
 from engagements.contracts.clauses.example import worked_example
-from engagements.contracts.wording import Terms
+from engagements.contracts.wording import Terms, spaced
 from engagements.documents import formatting
 
 Schedule = dict[str, Any]
@@ -105,14 +105,17 @@ def _released_when(part: Mapping[str, Any]) -> str:
 
 def _benchmark(terms: Terms, benchmark: Mapping[str, Any]) -> Schedule:
     sealed, protocol = terms["benchmark"], benchmark["protocol"]
-    launch = "as a CUDA graph" if sealed["launch"] == "graph" else "call by call"
+    launch = wording.launch(sealed["launch"])
     return _table(
         "benchmark",
         "Benchmark and protocol",
         ["Part", "As sealed"],
         [
             ["Operator", benchmark["definition"]["title"]],
-            ["End-to-end step", f"{_spaced(sealed['program'])}, launched {launch} on both sides"],
+            [
+                "End-to-end step",
+                f"{spaced(sealed['program'])}, launched {launch} on both sides",
+            ],
             ["Baseline", sealed["baseline"]],
             ["Hardware", wording.hardware(sealed["hardware"])],
             ["Number format", benchmark["dtype"]],
@@ -136,9 +139,9 @@ def _workloads(benchmark: Mapping[str, Any]) -> Schedule:
         ["Workload", "Sizes", "Share of traffic"],
         [
             [
-                _spaced(each["name"]),
+                spaced(each["name"]),
                 "; ".join(
-                    f"{_spaced(meanings[axis])}: {size:,}" for axis, size in each["axes"].items()
+                    f"{spaced(meanings[axis])}: {size:,}" for axis, size in each["axes"].items()
                 ),
                 formatting.share(each["weight"]),
             ]
@@ -197,7 +200,3 @@ def _pauses(terms: Terms) -> Schedule:
             for each in terms["pauses"]
         ],
     )
-
-
-def _spaced(name: str) -> str:
-    return name.replace("_", " ")

@@ -11,25 +11,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 from django import forms
-from django.db import models
 from django.utils import timezone
 
-from engagements.audit import contract_basis
 from engagements.audit.models import Audit
-from engagements.audit.rules import off_the_shelf
 from engagements.common import money, ratios
 from engagements.common.amount_fields import AmountField
 from engagements.common.choice_fields import BenchmarkField
 from engagements.common.date_fields import DayField
 from engagements.contracts import vat, wording
 from engagements.contracts.models import (
-    MAX_ACCEPTANCE_RUNS,
     MAX_DISPUTE_DAYS,
-    MAX_NOISE_REPEATS,
-    MAX_NOTICE_DAYS,
     MAX_PAYMENT_DAYS,
     MAX_REFUND_DAYS,
     MAX_WEEKS,
@@ -37,6 +31,7 @@ from engagements.contracts.models import (
     ContractVersion,
 )
 from engagements.contracts.option_fields import OPTION_FIELDS
+from engagements.contracts.run_fields import RUN_FIELDS, number_field
 from engagements.contracts.terms_field import TermsField
 from engagements.contracts.wording import Terms
 from engagements.people.models import User
@@ -77,25 +72,6 @@ def _signatory_field(audit: Audit) -> forms.Field:
         queryset=User.objects.filter(pk__in=people),
         required=False,
         empty_label="Any signatory",
-    )
-
-
-def _fitting_libraries(audit: Audit) -> str:
-    fits = contract_basis.fitting_libraries(audit)
-    if not fits:
-        return "The audit found no library that fits. Leave this empty."
-    names = ", ".join(off_the_shelf.named(each) for each in fits)
-    return f"The audit found that {names} fits: make it the baseline, or exclude it."
-
-
-def _number_field(name: str, label: str, least: int, most: int, help_text: str) -> forms.Field:
-    column = cast(models.Field[int, int], ContractVersion._meta.get_field(name))
-    return forms.IntegerField(
-        label=label,
-        min_value=least,
-        max_value=most,
-        initial=column.default,
-        help_text=help_text,
     )
 
 
@@ -228,7 +204,7 @@ FIELDS: Sequence[TermsField] = (
         "Payment term",
         seal=lambda contract: contract.payment_days,
         fact=wording.payment,
-        form=lambda audit: _number_field(
+        form=lambda audit: number_field(
             "payment_days", "Days to pay", 0, MAX_PAYMENT_DAYS, "From the day of the invoice."
         ),
         row="periods",
@@ -238,7 +214,7 @@ FIELDS: Sequence[TermsField] = (
         "Disputes",
         seal=lambda contract: contract.dispute_days,
         fact=wording.disputes,
-        form=lambda audit: _number_field(
+        form=lambda audit: number_field(
             "dispute_days",
             "Days to dispute",
             0,
@@ -252,7 +228,7 @@ FIELDS: Sequence[TermsField] = (
         "Refund",
         seal=lambda contract: contract.refund_days,
         fact=wording.refund,
-        form=lambda audit: _number_field(
+        form=lambda audit: number_field(
             "refund_days",
             "Days to refund",
             1,
@@ -269,106 +245,7 @@ FIELDS: Sequence[TermsField] = (
         fact=lambda terms: terms["signatory"]["name"] if terms["signatory"] else "",
         form=_signatory_field,
     ),
-    TermsField(
-        "inconclusive",
-        "Inconclusive run",
-        seal=lambda contract: {
-            "rule": str(contract.inconclusive),
-            "meaning": wording.MEANING[Inconclusive(contract.inconclusive)],
-        },
-        logged="rule",
-        fact=lambda terms: terms["inconclusive"]["meaning"],
-        form=lambda audit: forms.ChoiceField(
-            label="An inconclusive run",
-            choices=Inconclusive,
-            widget=forms.RadioSelect,
-            initial=Inconclusive.MISSED,
-        ),
-    ),
-    TermsField(
-        "acceptance_runs",
-        "Acceptance runs",
-        seal=lambda contract: contract.acceptance_runs,
-        fact=wording.acceptance_runs,
-        form=lambda audit: _number_field(
-            "acceptance_runs",
-            "Acceptance runs",
-            1,
-            MAX_ACCEPTANCE_RUNS,
-            "Attempts inside the time-box. The first met target ends the work.",
-        ),
-        row="runs",
-    ),
-    TermsField(
-        "run_notice_days",
-        "Notice",
-        seal=lambda contract: contract.run_notice_days,
-        fact=wording.notice,
-        form=lambda audit: _number_field(
-            "run_notice_days",
-            "Days of notice",
-            0,
-            MAX_NOTICE_DAYS,
-            "From the notice of an acceptance run to its request.",
-        ),
-        row="runs",
-    ),
-    TermsField(
-        "noise_repeats",
-        "Repeats for noise",
-        seal=lambda contract: contract.noise_repeats,
-        fact=wording.noise_repeats,
-        form=lambda audit: _number_field(
-            "noise_repeats",
-            "Repeats for noise",
-            0,
-            MAX_NOISE_REPEATS,
-            "Runs that noise alone left inconclusive, their interval beside the target. They do "
-            "not count as attempts.",
-        ),
-        row="runs",
-    ),
-    TermsField(
-        "expert",
-        "Expert for disputed measurements",
-        seal=lambda contract: contract.expert,
-        fact=lambda terms: terms.get("expert", ""),
-        form=lambda audit: forms.CharField(
-            label="Expert for disputed measurements",
-            max_length=200,
-            required=False,
-            help_text="Name and company, if both parties agree on one now.",
-        ),
-    ),
-    TermsField(
-        "excluded_library",
-        "Excluded baseline",
-        seal=lambda contract: (
-            {"library": contract.excluded_library, "reason": contract.exclusion_reason}
-            if contract.excluded_library
-            else None
-        ),
-        key="baseline_exclusion",
-        logged="library",
-        fact=wording.exclusion,
-        form=lambda audit: forms.CharField(
-            label="Library excluded as the baseline",
-            max_length=200,
-            required=False,
-            help_text=_fitting_libraries(audit),
-        ),
-    ),
-    TermsField(
-        "exclusion_reason",
-        "Reason of the exclusion",
-        seal=None,
-        form=lambda audit: forms.CharField(
-            label="Reason of the exclusion",
-            max_length=1000,
-            required=False,
-            help_text="A whole sentence. The customer’s signatory accepts it separately.",
-        ),
-    ),
+    *RUN_FIELDS,
     *OPTION_FIELDS,
 )
 

@@ -70,7 +70,7 @@ def test_an_engagement_runs_from_its_opening_to_the_refund_with_a_worker(
     # A home of its own, because it holds the lock that measures one run at a time.
     celery_worker_process(environment={"TWOFOLD_HOME": str(tmp_path)})
     consultant, customer, finance = window(), window(), window(people.finance)
-    consultant.goto("/")
+    consultant.goto(reverse("account_login"))
     acts.sign_in(consultant, people.consultant.email, people.password)
     reference = agree(window, consultant, customer, people)
     acts.bill_and_collect(finance)

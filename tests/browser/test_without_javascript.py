@@ -30,7 +30,7 @@ def plain(window: Window) -> Window:
         user.set_password(PASSWORD)
         user.save()
         page = window(java_script_enabled=False, **options)
-        page.goto("/")
+        page.goto(reverse("account_login"))
         acts.sign_in(page, user.email, PASSWORD)
         expect(page.get_by_role("banner").get_by_text(user.name)).to_be_visible()
         return page

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.harness.runs import candidates, referee
 from benchmarks.harness.runs.progress import Progress
 from kernels import catalogue, solutions
@@ -12,6 +14,7 @@ SHARED = "shared_prefix_attention"
 TEMPLATES = Path(solutions.__file__).parent / "template"
 
 
+@pytest.mark.soak
 def test_the_torch_template_stands_a_whole_run_of_the_referee() -> None:
     document = catalogue.benchmark_document(SHARED, "tiny")
     document["protocol"] |= {"replicates": 1, "max_replicates": 1, "rounds": 2, "aa_rounds": 0}

@@ -82,6 +82,10 @@ def _libraries(document: dict[str, Any]) -> str:
 
 def _sources(document: dict[str, Any]) -> dict[str, bytes]:
     """The sources of the referee and the operator by path, without any candidate."""
+    own_sources = {file.relative_to(ROOT).as_posix(): file.read_bytes() for file in _referee()}
+    if "files" in document:
+        # The benchmark itself contains them.
+        return own_sources
     operator = document["operator"]
     folder = catalogue.folder(operator)
     candidates = set(catalogue.candidates(operator).values())
@@ -96,7 +100,7 @@ def _sources(document: dict[str, Any]) -> dict[str, bytes]:
         for file in _files_in(folder)
         if file not in candidates
     }
-    return own | {file.relative_to(ROOT).as_posix(): file.read_bytes() for file in _referee()}
+    return own | own_sources
 
 
 def _referee() -> Iterator[Path]:

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from benchmarks.records import schemas
-from benchmarks.records.canonical import canonical, parse_strictly
+from benchmarks.records.canonical import canonical, digest_of_bytes, parse_strictly
 
 SCHEMA_NAME = "twofold.benchmark/1"
 # Reading a record computes its schedule, and records are untrusted input.
@@ -119,12 +119,14 @@ _WORKLOAD = schemas.exactly(
 SCHEMA = schemas.exactly(
     schema={"const": SCHEMA_NAME},
     # Absent from documents sealed before the operator had its own.
-    optional=("operator_tolerance", "arithmetic"),
+    # `files` only in benchmarks made from a folder: their text by path.
+    optional=("operator_tolerance", "arithmetic", "files"),
     name=schemas.TEXT,
     operator={"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},
     dtype=schemas.TEXT,
     definition=_DEFINITION,
     program=schemas.exactly(name=schemas.TEXT, launch={"enum": ["eager", "graph"]}),
+    files=schemas.by_name({"type": "string"}),
     sources={**schemas.by_name(schemas.DIGEST), "minProperties": 1},
     workloads=schemas.listed(_WORKLOAD, at_least=1),
     tolerance=_TOLERANCE,
@@ -183,6 +185,7 @@ def check(document: Any) -> None:
     _check_axes(document)
     _check_chain(document)
     _check_agreement(document)
+    _check_files(document)
 
 
 def _check_workloads(document: dict[str, Any]) -> None:
@@ -271,3 +274,13 @@ def _check_agreement(document: dict[str, Any]) -> None:
     own = document.get("operator_tolerance", alone)
     if alone is not None and canonical(alone) != canonical(own):
         raise InvalidBenchmark("benchmark $.operator_tolerance differs from the Definition's")
+
+
+def _check_files(document: dict[str, Any]) -> None:
+    """Require the text of exactly the sealed sources, where a benchmark contains its files."""
+    files = document.get("files")
+    if files is None:
+        return
+    found = {name: digest_of_bytes(text.encode()) for name, text in files.items()}
+    if found != document["sources"]:
+        raise InvalidBenchmark("benchmark $.files: not the files that $.sources names")

@@ -17,18 +17,21 @@ from benchmarks.harness.cli import files, terminal
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import printable
-from benchmarks.records import documents, records, signatures
+from benchmarks.records import benchmark_folders, documents, records, signatures
 from kernels.solutions import SUFFIXES
 
 _LETTERS = 20_000
 
 
 def new(arguments: argparse.Namespace) -> int:
-    """Print or write a benchmark of an operator's preset."""
+    """Print or write a benchmark of an operator's preset, or of a folder."""
     from kernels import catalogue
 
     try:
-        document = catalogue.benchmark_document(arguments.operator, arguments.preset)
+        if Path(arguments.operator, benchmark_folders.DESCRIPTION).is_file():
+            document = _benchmark(Path(arguments.operator))
+        else:
+            document = catalogue.benchmark_document(arguments.operator, arguments.preset)
     except catalogue.CatalogueError as error:
         raise SetupError(str(error)) from error
     documents.check(document)
@@ -42,7 +45,14 @@ def new(arguments: argparse.Namespace) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure a candidate and write the record."""
-    return _recorded(arguments, documents.load(files.content(arguments.benchmark)))
+    return _recorded(arguments, _benchmark(arguments.benchmark))
+
+
+def _benchmark(path: Path) -> dict[str, Any]:
+    """The benchmark of a document, or of a folder with a benchmark.toml."""
+    if path.is_dir():
+        return benchmark_folders.document(benchmark_folders.read(path))
+    return documents.load(files.content(path))
 
 
 def repeat(arguments: argparse.Namespace) -> int:

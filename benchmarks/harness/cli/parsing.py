@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from benchmarks.harness.cli import checking, measuring
+from benchmarks.harness.cli import checking, folders, measuring
 from benchmarks.records import signatures
 
 
@@ -14,13 +14,20 @@ def parser() -> argparse.ArgumentParser:
         description="Measure kernels against sealed benchmarks",
     )
     commands = made.add_subparsers(required=True, dest="command", metavar="COMMAND")
-    new = commands.add_parser("new", help="print a benchmark of an operator's preset")
-    new.add_argument("operator")
+    new = commands.add_parser("new", help="print a benchmark of a preset or folder")
+    new.add_argument("operator", help="an operator of the catalogue, or a benchmark folder")
     new.add_argument("--preset", default="cpu")
     new.add_argument("--out", type=Path)
     new.set_defaults(do=measuring.new)
+    init = commands.add_parser("init", help="write a benchmark folder that runs as it is")
+    init.add_argument("kind", choices=folders.KINDS)
+    init.add_argument("folder", type=Path)
+    init.set_defaults(do=folders.init)
+    check = commands.add_parser("check", help="try a benchmark folder as the referee will")
+    check.add_argument("folder", type=Path)
+    check.set_defaults(do=folders.check)
     run = commands.add_parser("run", help="measure a candidate and write the record")
-    run.add_argument("benchmark", type=Path)
+    run.add_argument("benchmark", type=Path, help="a benchmark document or folder")
     run.add_argument("candidate", help="a .py or .cu file, or operator/name of the catalogue")
     _measures(run)
     run.set_defaults(do=measuring.run)

@@ -24,7 +24,6 @@ from benchmarks.harness.rounds import audits, chains, trials
 from benchmarks.harness.rounds.checks import CheckTotals, written_outside
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.rounds.trials import Trial
-from benchmarks.harness.sides import operators
 from benchmarks.harness.sides.processes import SideProcess
 
 _CALLS = 3
@@ -209,8 +208,9 @@ class _TrialMemory:
         return totals.check_repeats(layout, (first, second), tolerance, chained=chained)
 
     def _reference(self, outputs: torch.Tensor, call: int) -> dict[str, torch.Tensor]:
-        module = operators.part(self._setting.document["operator"], "reference")
-        level = module.reference_step if self._trial.level == "program" else module.reference
+        setting = self._setting
+        level = setting.reference_step if self._trial.level == "program" else setting.reference
+        assert level is not None
         inputs = self._layouts["inputs"].tensors(self.given["inputs"], call)
         if self._chain is not None and call:
             previous = self._layouts["outputs"].tensors(outputs, call - 1)

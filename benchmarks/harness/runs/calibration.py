@@ -6,6 +6,7 @@ processes, and at least the drift of a machine from day to day. What is stored i
 """
 
 import statistics
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -34,12 +35,17 @@ def calibrate(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]
     Raises SetupError, SideFailed or DeviceFailed as a run does, and Caught for a baseline with
     wrong results.
     """
-    operators.check_sealed(document)
     isolation.hide_referee()
     times: dict[str, list[float]] = {}
-    with user_ids.reserved() as first_user, folders.temporary() as folder:
+    with (
+        operators.unpacked(document),
+        user_ids.reserved() as first_user,
+        folders.temporary() as folder,
+        ExitStack() as stack,
+    ):
+        operators.check_sealed(document)
         device_kind = document["hardware"]["device"]
-        setting = prepare(document, _NOBODY, device_kind, folder, first_user)
+        setting = prepare(document, _NOBODY, device_kind, folder, first_user, stack=stack)
         workloads, rounds = document["workloads"], setting.protocol["rounds"]
         for index in range(pairs):
             for entry in replicates.same_code(setting, index, workloads, rounds):

@@ -1,5 +1,6 @@
 """Prepare a run: device, sandboxes and the referee's copy of the candidate."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from benchmarks.harness.rounds.phases import Phases
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import environment
 from benchmarks.harness.runs.candidates import Candidate
+from benchmarks.harness.runs.foreign_references import ForeignReference
 from benchmarks.harness.sides import operators, sandboxes
 from benchmarks.harness.sides.sandboxes import SandboxError, Sandboxes
 
@@ -33,10 +35,12 @@ def prepare(
     first_user: int,
     telemetry: Telemetry | None = None,
     phases: Phases | None = None,
+    stack: ExitStack | None = None,
 ) -> Setting:
     """Prepare everything a run needs before its first side. Raises SetupError.
 
-    `folder` and `first_user` (and the next) are reserved for this run.
+    `folder` and `first_user` (and the next) are reserved for this run; `stack` ends the processes
+    of a reference that is not the catalogue's.
     """
     try:
         device = backends.device(device_kind)
@@ -48,18 +52,33 @@ def prepare(
     copy = folder / f"candidate{Path(candidate.filename).suffix}"
     # As bytes, independent of the machine's encoding.
     copy.write_bytes(candidate.source.encode())
+    prepared = _sandboxes(device, folder, copy, first_user)
+    reference: Any
+    if "files" in document:
+        assert stack is not None
+        reference = stack.enter_context(
+            ForeignReference(
+                document,
+                device=device,
+                sandbox=prepared.by_role["baseline"],
+                folder=folder,
+                threads=threads,
+            )
+        )
+    else:
+        reference = operators.part(document["operator"], "reference")
     return Setting(
         document=document,
         device=device,
-        reference_step=operators.part(document["operator"], "reference").reference_step,
-        reference=getattr(operators.part(document["operator"], "reference"), "reference", None),
+        reference_step=reference.reference_step,
+        reference=getattr(reference, "reference", None),
         monitor=Monitor(telemetry or open_for(device)),
         idle_check=IdleCheck(device),
         source=generator(device.torch_device),
         checksum=Checksum(device.torch_device),
         candidate=copy,
         scratch=folder,
-        sandboxes=_sandboxes(device, folder, copy, first_user),
+        sandboxes=prepared,
         threads=threads if device.kind == "cpu" else min(threads, _THREADS_BESIDE_A_GPU),
         phases=phases or Phases(),
     )

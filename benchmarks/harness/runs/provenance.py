@@ -34,7 +34,10 @@ def sources(operator: str) -> dict[str, str]:
     """Digests of the operator's modules and all of `kernels` that they import, by path."""
     folder = Path(str(operators.part(operator, "op").__file__)).parent
     waiting = [folder / f"{name}.py" for name in _PARTS]
-    found: dict[str, str] = {}
+    waiting += (folder / "baselines").glob("*.py")
+    description = folder / "benchmark.toml"
+    described = description.is_file()
+    found = {_name(description, folder, operator): _digest(description)} if described else {}
     while waiting:
         file = waiting.pop()
         name = _name(file, folder, operator)

@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
@@ -45,15 +46,20 @@ def run(
     device does. A finding against a side gives a record. `telemetry` replaces the device's own,
     `nonces` are by issuer: values that this run alone was given.
     """
-    operators.check_sealed(document)
     isolation.hide_referee()
     started_at, started = datetime.now(UTC), time.monotonic()
     phases = Phases()
     progress.started()
-    with user_ids.reserved() as first_user, folders.temporary() as folder:
+    with (
+        operators.unpacked(document),
+        user_ids.reserved() as first_user,
+        folders.temporary() as folder,
+        ExitStack() as stack,
+    ):
+        operators.check_sealed(document)
         with phases.of("preparing"):
             setting = prepare(
-                document, candidate, device_kind, folder, first_user, telemetry, phases
+                document, candidate, device_kind, folder, first_user, telemetry, phases, stack
             )
             isolation.require(required_isolation, setting.device, setting.sandboxes)
             setting.monitor.begin()

@@ -2,11 +2,15 @@
 
 Operators live in `kernels/<operator>/`, in installed packages that name them (`kernels.installed`),
 and in the folders of TWOFOLD_OPERATORS (separated like PATH): a customer's own, or those of a test.
+A benchmark that contains its files is unpacked into such a folder; it has a description
+(benchmark.toml) instead of `op.py`, and a file for each baseline.
 """
 
 import importlib
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +19,7 @@ import kernels
 
 # Not from `documents`: JSON Schema is slow to import, and a side does not need it.
 from benchmarks.harness.failures import SetupError
+from benchmarks.harness.sides import folders
 from benchmarks.records.canonical import canonical, digest_of_bytes
 from kernels import installed
 from kernels.definition import Slot
@@ -33,6 +38,11 @@ def extend_search_path() -> None:
 def part(operator: str, name: str) -> ModuleType:
     """The module `kernels.<operator>.<name>`. Raises SetupError."""
     extend_search_path()
+    folder = _described_folder(operator) if name == "op" else None
+    if folder is not None:
+        from benchmarks.records import benchmark_folders
+
+        return benchmark_folders.op(benchmark_folders.read(folder), folder)
     dotted = f"kernels.{operator}.{name}"
     try:
         return importlib.import_module(dotted)
@@ -42,13 +52,60 @@ def part(operator: str, name: str) -> ModuleType:
         raise
 
 
+@contextmanager
+def unpacked(document: Mapping[str, Any]) -> Iterator[None]:
+    """Write a benchmark's own files where its run finds them as `kernels.<operator>`."""
+    if "files" not in document:
+        yield
+        return
+    from benchmarks.records import benchmark_folders
+
+    # Names of files become paths.
+    benchmark_folders.check_files(document["files"])
+    operator = document["operator"]
+    extend_search_path()
+    with folders.temporary(prefix="benchmark-") as place:
+        for name, text in document["files"].items():
+            file = place / operator / name
+            file.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            file.write_bytes(text.encode())
+        place.chmod(0o755)
+        before = os.environ.get(SEARCH_PATH_VARIABLE)
+        paths = [str(place), *filter(None, [before])]
+        os.environ[SEARCH_PATH_VARIABLE] = os.pathsep.join(paths)
+        kernels.__path__.append(str(place))
+        try:
+            yield
+        finally:
+            kernels.__path__.remove(str(place))
+            if before is None:
+                del os.environ[SEARCH_PATH_VARIABLE]
+            else:
+                os.environ[SEARCH_PATH_VARIABLE] = before
+            own = f"kernels.{operator}"
+            for name in [each for each in sys.modules if f"{each}.".startswith(f"{own}.")]:
+                del sys.modules[name]
+
+
+def _described_folder(operator: str) -> Path | None:
+    """The folder of `kernels.<operator>` if it is a benchmark folder."""
+    extend_search_path()
+    for place in kernels.__path__:
+        folder = Path(place) / operator
+        if (folder / "op.py").is_file():
+            return None
+        if (folder / "benchmark.toml").is_file():
+            return folder
+    return None
+
+
 def source_digests(operator: str, names: list[str]) -> dict[str, str]:
     """The digest of each named file in an operator's folder. Raises SetupError."""
     folder = Path(str(part(operator, "op").__file__)).parent
     digests = {}
     for name in names:
         path = folder / name
-        if path.parent != folder or not path.is_file():
+        if path.parent not in (folder, folder / "baselines") or not path.is_file():
             raise SetupError(f"operator {operator} has no file {name}")
         digests[name] = digest_of_bytes(path.read_bytes())
     return digests
@@ -109,6 +166,11 @@ def _cost(document: dict[str, Any], workload: dict[str, Any]) -> dict[str, Any]:
 
 def baseline(operator: str, name: str) -> Any:
     """Load a baseline Solution. Raises SetupError for an unknown name, and NotAvailable."""
+    folder = _described_folder(operator)
+    if folder is not None:
+        from kernels import solutions
+
+        return solutions.candidate(folder / "baselines" / f"{name}.py")
     known = part(operator, "baselines").BASELINES
     if name not in known:
         raise SetupError(f"operator {operator} has no baseline {name!r}: {', '.join(known)}")

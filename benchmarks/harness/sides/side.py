@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.sides.channel import Channel, ChannelClosed
+from benchmarks.harness.sides.reference_side import ReferenceSide
 from kernels.cuda import CompileError
 
 _PR_SET_PDEATHSIG = 1
 _MAX_FILE_BYTES = 1 << 30
 _MOST_CHANGES = 20
+Answer = Callable[[dict[str, Any], list[int]], dict[str, Any]]
 # Triton's error on a machine without a GPU.
 _NO_DRIVER = "0 active drivers"
 
@@ -230,9 +232,9 @@ class Side:
             arena.close()
         del self._arenas[1:]
 
-    def serve(self) -> None:
-        """Answer requests until the referee sends "bye"."""
-        answers = {
+    def answers(self) -> dict[str, Answer]:
+        """What answers each type of request."""
+        return {
             "setup": self.setup,
             "renew": self.renew,
             "bind": self.bind,
@@ -240,18 +242,22 @@ class Side:
             "audit": self.audit,
             "release": self.release,
         }
-        self._channel.send({"type": "started"})
-        while True:
-            message, descriptors = self._channel.receive_with_descriptors()
-            if message["type"] == "bye":
-                return
-            try:
-                answer = answers[message["type"]](message, descriptors)
-            except Exception as error:
-                # The candidate's; the referee decides whether to go on.
-                traceback.print_exc()
-                answer = _described(error)
-            self._channel.send(answer)
+
+
+def serve(channel: Channel, answers: dict[str, Answer]) -> None:
+    """Answer requests until the referee sends "bye"."""
+    channel.send({"type": "started"})
+    while True:
+        message, descriptors = channel.receive_with_descriptors()
+        if message["type"] == "bye":
+            return
+        try:
+            answer = answers[message["type"]](message, descriptors)
+        except Exception as error:
+            # The candidate's; the referee decides whether to go on.
+            traceback.print_exc()
+            answer = _described(error)
+        channel.send(answer)
 
 
 def _described(error: BaseException) -> dict[str, str]:
@@ -280,10 +286,14 @@ def main() -> int:
         limit_process(start["address_space_bytes"], parent=parent)
         # Garbage collection takes a quarter of the time of importing torch.
         gc.disable()
-        side = Side(channel, start)
+        answers: dict[str, Answer]
+        if start["role"] == "reference":
+            answers = {"refer": ReferenceSide(channel, start).refer}
+        else:
+            answers = Side(channel, start).answers()
         gc.freeze()
         gc.enable()
-        side.serve()
+        serve(channel, answers)
     except ChannelClosed:
         return 0
     except Exception as error:

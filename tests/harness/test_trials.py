@@ -18,6 +18,7 @@ from benchmarks.harness.rounds.checks import CheckTotals
 from benchmarks.harness.rounds.reach import Reach
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import referee
+from benchmarks.harness.sides import operators
 from benchmarks.harness.sides.processes import SideProcess
 from benchmarks.records.canonical import canonical
 from benchmarks.verdict import consistency
@@ -100,6 +101,7 @@ def _room(document: Document) -> correctness._TrialMemory:
         definition=document["definition"],
         protocol=document["protocol"],
         device=here,
+        reference=operators.part(document["operator"], "reference").reference,
         source=contents.generator(here.torch_device),
         reach=Reach(),
         checksum=Checksum(here.torch_device),

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kernels.definition import NotAvailable
+from kernels.separate import separate
 from kernels.solutions import Solution
 
 UNIT_EPS = 1e-6
@@ -53,7 +54,7 @@ def _by(name: str, work: Callable[..., None]) -> Solution:
         gating: tuple[Tensor, Tensor], inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]
     ) -> None:
         given = (inputs[name] for name in ("q", "k", "v", "a", "b", "memory"))
-        work(*gating, *given, out["out"], out["memory_next"])
+        work(*gating, *given, *separate(out["out"], out["memory_next"]))
 
     return Solution(name=name, prepare=prepare, run=run)
 

@@ -69,7 +69,8 @@ def _flex_and_merge(
     used = last // PAGE
     full = used[:, None, None].int()
     rows = table[:, None, None].int()
-    final = table.gather(1, used[:, None].long()).int()[:, None, None]
+    # FlexAttention's decoding kernel finds both lists of pages by the strides of the first.
+    final = table.gather(1, used[:, None].long()).int()[:, None, None].expand_as(rows).contiguous()
     final_slot = last % PAGE
 
     def seen(b: Tensor, h: Tensor, row: Tensor, slot: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kernels.definition import NotAvailable
+from kernels.separate import separate
 from kernels.solutions import Solution
 
 EPS = 1e-5
@@ -31,7 +32,8 @@ def _by(name: str, work: Callable[..., None]) -> Solution:
         return state["weight"]
 
     def run(weight: Tensor, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
-        work(weight, inputs["x"], inputs["residual"], out["q"], out["scale"], out["sum"])
+        results = separate(out["q"], out["scale"], out["sum"])
+        work(weight, inputs["x"], inputs["residual"], *results)
 
     return Solution(name=name, prepare=prepare, run=run)
 

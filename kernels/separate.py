@@ -1,8 +1,8 @@
 """Outputs of different dtypes for torch.compile, which takes views of one buffer for overlapping.
 
-The referee's outputs are views of one buffer. torch 2.11 compares where such views begin in elements
-of each view's own dtype, and refuses those that then appear to overlap ("input mutations on views
-with different dtypes").
+The referee's outputs are views of one buffer. torch 2.11 compares where such views begin in
+elements of each view's own dtype, and refuses those that then appear to overlap ("input mutations
+on views with different dtypes").
 """
 
 from __future__ import annotations

@@ -29,6 +29,11 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("audit/start/", audit.start, name="audit-start"),
     path("audit/findings/<slug:check>/", audit.record, name="audit-finding"),
     path("audit/findings/<slug:check>/override/", audit.override, name="audit-override"),
+    path(
+        "audit/findings/<slug:check>/override/decide/",
+        audit.decide_override,
+        name="audit-override-decide",
+    ),
     path("audit/deliver/", audit.deliver, name="audit-deliver"),
     path("audit/order/", orders.show, name="audit-order"),
     path("audit/order/offer/", orders.offer, name="audit-order-offer"),

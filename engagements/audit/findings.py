@@ -119,7 +119,7 @@ def _keep(row: Finding, found: Computed) -> bool:
         return False
     if leads:
         if row.override_outcome and row.outcome != found.outcome:
-            row.override_outcome, row.override_reason, row.overridden_by = "", "", None
+            row.clear_override()
         row.outcome = found.outcome.value
         row.value = (found.shown or found.outcome.label)[:VALUE_CHARACTERS]
         row.rationale = found.paragraph

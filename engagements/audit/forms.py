@@ -87,7 +87,7 @@ class OverrideForm(forms.Form):
     )
     reason = forms.CharField(
         max_length=5000,
-        help_text="Shown beside the finding, in the report too.",
+        help_text="Shown beside the finding, in the report too. Another consultant confirms it.",
         error_messages={"required": "Enter the reason for the override."},
         widget=forms.Textarea(attrs={"rows": 2}),
     )

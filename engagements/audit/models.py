@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pgtrigger
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from benchmarks.triggers import CHANGES, Protect
@@ -104,6 +104,7 @@ class Finding(models.Model):
 
     `computed` is the finding from evidence, as `engagements.audit.rules` stores it; its pass or
     fail is the outcome. `found_by` is None where the outcome was computed, else its author.
+    An override is proposed by one consultant and counts once another confirmed it.
     """
 
     audit = models.ForeignKey(Audit, on_delete=models.PROTECT, related_name="findings")
@@ -117,6 +118,9 @@ class Finding(models.Model):
     override_outcome = models.CharField(max_length=8, choices=FindingOutcome, blank=True)
     override_reason = models.TextField(blank=True)
     overridden_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    override_confirmed_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, related_name="+"
+    )
 
     class Meta:
         constraints: ClassVar = [
@@ -139,6 +143,12 @@ class Finding(models.Model):
                 ),
                 name="finding_override_has_a_reason_and_a_name",
                 violation_error_message="Enter a reason for the override.",
+            ),
+            models.CheckConstraint(
+                condition=Q(override_confirmed_by__isnull=True)
+                | (~Q(override_outcome="") & ~Q(override_confirmed_by=F("overridden_by"))),
+                name="finding_override_is_confirmed_by_another",
+                violation_error_message="Another consultant confirms an override.",
             ),
         ]
         triggers: ClassVar = [
@@ -164,6 +174,21 @@ class Finding(models.Model):
         return self.found_by_id is not None
 
     @property
+    def is_overridden(self) -> bool:
+        """Whether an override counts: a second consultant confirmed it."""
+        return self.override_confirmed_by_id is not None
+
+    @property
+    def is_override_open(self) -> bool:
+        """Whether an override waits for its confirmation."""
+        return bool(self.override_outcome) and not self.is_overridden
+
+    @property
     def effective_outcome(self) -> str:
-        """The override where there is one, the finding's own outcome else."""
-        return self.override_outcome or self.outcome
+        """The confirmed override where there is one, the finding's own outcome else."""
+        return self.override_outcome if self.is_overridden else self.outcome
+
+    def clear_override(self) -> None:
+        """Remove the override, proposed or confirmed. The caller saves."""
+        self.override_outcome, self.override_reason = "", ""
+        self.overridden_by = self.override_confirmed_by = None

@@ -43,6 +43,11 @@ class AuditSummary:
         """How many checks have no finding; a recorded `unknown` is one."""
         return sum(finding.found_at is None for finding in self.findings)
 
+    @property
+    def open_overrides(self) -> int:
+        """How many overrides wait for a second consultant."""
+        return sum(finding.is_override_open for finding in self.findings)
+
 
 WITHOUT_A_CONTRACT = (Stage.REDIRECTED, Stage.DECLINED)
 

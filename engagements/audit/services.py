@@ -1,4 +1,4 @@
-"""Start an audit, record and override its findings, deliver it."""
+"""Start an audit, record its findings, deliver it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OUTCOME_IN_WORDS = {
 
 @transaction.atomic
 def start(*, engagement: Engagement, cost: Decimal, currency: str, by: User) -> Audit:
-    """Start the audit with an unknown finding a check. Idempotent.
+    """Start the audit with a finding a check, computed from the evidence so far. Idempotent.
 
     `cost` is net, in `currency`.
     """
@@ -63,6 +63,8 @@ def start(*, engagement: Engagement, cost: Decimal, currency: str, by: User) -> 
         changes=stages.move(row, Stage.AUDITING),
         for_customer=True,
     )
+    if computing.has_something(audit):
+        computing.write(audit=audit, by=by)
     return audit
 
 
@@ -75,8 +77,8 @@ def record_finding(
     `unknown` requires no value. Declines when the check was computed as pass or fail: override it
     instead. A changed finding loses its override.
     """
-    row = _open_audit(audit, by)
-    description = _check(check)
+    row = open_audit(audit, by)
+    description = check_of(check)
     if outcome not in FindingOutcome.values:
         raise ApplicationError("Choose pass, fail or unknown.", code="audit.outcome_unknown")
     value = description.validate(value, outcome)
@@ -95,58 +97,16 @@ def record_finding(
     if finding.override_outcome:
         changes["override_outcome"] = [finding.override_outcome, ""]
     finding.outcome, finding.value, finding.rationale = outcome, value, rationale
-    finding.override_outcome, finding.override_reason = "", ""
-    finding.overridden_by = None
+    finding.clear_override()
     finding.found_by, finding.found_at = by, timezone.now()
     validation.save_validated(finding)
-    _count_again(row, by)
+    count_again(row, by)
     events.record(
         engagement=row.engagement,
         verb="audit.finding_recorded",
         summary=f"{description.question} {FindingOutcome(outcome).label}.",
         actor=by,
         changes={"check": description.name} | changes,
-    )
-    return finding
-
-
-@transaction.atomic
-def override_finding(*, finding: Finding, outcome: str, reason: str, by: User) -> Finding:
-    """Override the outcome of a finding, with the reason. Both outcomes stay visible."""
-    row = _open_audit(finding.audit, by)
-    finding = row.findings.get(pk=finding.pk)
-    description = _check(finding.check_name)
-    if outcome not in FindingOutcome.values:
-        raise ApplicationError("Choose pass, fail or unknown.", code="audit.outcome_unknown")
-    reason = validation.text(reason, noun="The reason for the override")
-    if finding.found_at is None:
-        raise ApplicationError(
-            f"Record a finding for “{description.question}” before you override it.",
-            code="audit.finding_missing",
-        )
-    if outcome == finding.outcome:
-        raise ApplicationError(
-            f"“{description.question}” is {outcome} without an override.",
-            code="audit.same_outcome",
-        )
-    if (finding.override_outcome, finding.override_reason) == (outcome, reason):
-        return finding
-    before = finding.effective_outcome
-    finding.override_outcome, finding.override_reason = outcome, reason
-    finding.overridden_by = by
-    validation.save_validated(finding)
-    _count_again(row, by)
-    label = FindingOutcome(outcome).label.lower()
-    events.record(
-        engagement=row.engagement,
-        verb="audit.finding_overridden",
-        summary=f"{description.question} Counted as {label}: {reason}",
-        actor=by,
-        changes={
-            "check": description.name,
-            "effective_outcome": [before, outcome],
-            "reason": reason,
-        },
     )
     return finding
 
@@ -180,6 +140,11 @@ def deliver(*, audit: Audit, by: User, expected_outcomes: str | None = None) -> 
         raise ApplicationError(
             f"Record a finding, or unknown, for: {' '.join(missing)}",
             code="audit.findings_missing",
+        )
+    if any(finding.is_override_open for finding in findings):
+        raise ApplicationError(
+            "Confirm or withdraw the open override before you deliver the audit.",
+            code="audit.override_open",
         )
     if expected_outcomes not in (None, outcomes_of(findings)):
         raise ApplicationError(
@@ -226,7 +191,7 @@ def waive(*, audit: Audit, reason: str, by: User) -> Audit:
     return row
 
 
-def _open_audit(audit: Audit, by: User) -> Audit:
+def open_audit(audit: Audit, by: User) -> Audit:
     """Lock the engagement and reload the audit. Declines unless it is being audited."""
     engagement = stages.locked(audit.engagement_id)
     access.require_consultant(by)
@@ -246,13 +211,13 @@ def _require_open(finding: Finding, description: checks.Check) -> None:
         )
 
 
-def _count_again(audit: Audit, by: User) -> None:
+def count_again(audit: Audit, by: User) -> None:
     """Recompute a computed audit with the changed finding."""
     if audit.computed_from:
         computing.write(audit=audit, by=by)
 
 
-def _check(name: str) -> checks.Check:
+def check_of(name: str) -> checks.Check:
     try:
         return checks.check(name)
     except ValueError as error:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
 from engagements.access import actor, consultant_page, may_act
-from engagements.audit import contract_basis
+from engagements.audit import contract_basis, overrides
 from engagements.audit import findings as computing
 from engagements.audit import rules as checks
 from engagements.audit import services as audits
@@ -104,18 +104,36 @@ def record(request: HttpRequest, reference: str, check: str) -> HttpResponse:
 @consultant_page
 @require_POST
 def override(request: HttpRequest, reference: str, check: str) -> HttpResponse:
-    """Override the outcome of a finding."""
+    """Propose to override the outcome of a finding."""
     engagement, audit, description = _fetched(request, reference, check)
     finding = audit.findings.get(check_name=check)
     form = OverrideForm(request.POST, check=description, found=finding.outcome)
     if form.is_valid():
         try:
-            audits.override_finding(finding=finding, **form.cleaned_data, by=actor(request))
+            overrides.propose(finding=finding, **form.cleaned_data, by=actor(request))
         except APPLICATION_ERRORS as error:
             show_error(request, error, form)
         else:
             return _finding_page(request, engagement, check)
     return _finding_page(request, engagement, check, overriding=form)
+
+
+@consultant_page
+@require_POST
+def decide_override(request: HttpRequest, reference: str, check: str) -> HttpResponse:
+    """Confirm the proposed override of a finding, or withdraw it."""
+    engagement, audit, _ = _fetched(request, reference, check)
+    finding, by = audit.findings.get(check_name=check), actor(request)
+    try:
+        if request.POST.get("decision") == "withdraw":
+            overrides.withdraw(finding=finding, by=by)
+        else:
+            expected = request.POST.get("expected", "")
+            overrides.confirm(finding=finding, by=by, expected=expected)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
+        return audit_page(request, engagement, status=UNPROCESSABLE)
+    return _finding_page(request, engagement, check)
 
 
 @consultant_page

@@ -37,12 +37,18 @@ RECENT = 6
 
 
 class CheckLine(NamedTuple):
-    """A check with its effective outcome and reason."""
+    """A check with its effective outcome, and the finding that an override replaced.
+
+    `found` is the outcome without the override, empty where none counts; `override_reason` is
+    the override's.
+    """
 
     check: Check
     outcome: str
     value: str
     reason: str
+    found: str = ""
+    override_reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,17 @@ class PortalEngagement:
     def passed(self) -> int:
         """How many checks pass."""
         return sum(line.outcome == FindingOutcome.PASS for line in self.checks)
+
+    @property
+    def overridden(self) -> int:
+        """How many findings are overridden."""
+        return sum(bool(line.found) for line in self.checks)
+
+    @property
+    def passed_found(self) -> int:
+        """How many checks pass without overrides."""
+        found = [line.found or line.outcome for line in self.checks]
+        return found.count(FindingOutcome.PASS)
 
     @property
     def recent_events(self) -> list[Event]:
@@ -171,8 +188,8 @@ def check_lines(audit: Audit) -> list[CheckLine]:
         if computed is not None:
             # Details for engineers are in the report.
             value, reason = computed.shown, computed.sentence
-        reason = finding.override_reason or reason
-        lines.append(CheckLine(check, finding.effective_outcome, value, reason))
+        override = (finding.outcome, finding.override_reason) if finding.is_overridden else ("", "")
+        lines.append(CheckLine(check, finding.effective_outcome, value, reason, *override))
     return lines
 
 

@@ -74,6 +74,13 @@ def _auditing(summary: EngagementSummary) -> Next:
             url=url,
             action="Continue audit",
         )
+    if summary.open_overrides:
+        return Next(
+            US,
+            "An override waits for confirmation by another consultant.",
+            url=url,
+            action="Confirm override",
+        )
     return Next(
         US,
         f"All checks are answered: {summary.tally.outcome.label.lower()}. Deliver the audit.",

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from benchmarks.services import runs as measuring
 from engagements import closing, documents
-from engagements.audit import findings
+from engagements.audit import findings, overrides
 from engagements.audit import services as audits
 from engagements.engagement.models import Engagement
 from engagements.evidence import questionnaire
@@ -27,6 +27,7 @@ from tests.engagements.document_story import unrendered
 from tests.engagements.kept_stories import once
 from tests.engagements.scenario import SCENARIO
 from tests.engagements.story import Story
+from tests.engagements.world import person
 
 LONG_COMPANY = "Donaudampfschifffahrtsgesellschaft" * 3 + "KonzernHoldingGmbH"
 LONG_TITLE = "a" * 40 + "_" * 40 + "W" * 80
@@ -126,9 +127,10 @@ def half_audited(told: Story) -> Story:
             rationale=rationale,
             by=told.consultant,
         )
-    audits.override_finding(
+    finding = overrides.propose(
         finding=finding, outcome="unknown", reason="The profile is a year old.", by=told.consultant
     )
+    overrides.confirm(finding=finding, by=person("Grace", Role.CONSULTANT))
     return told
 
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 from benchmarks.services import benchmarks as sealing
 from benchmarks.services import runs as measuring
 from benchmarks.services import solutions
+from engagements.audit import overrides
 from engagements.audit import services as audits
 from engagements.audit.models import Audit
 from engagements.billing import invoices
@@ -30,7 +31,7 @@ from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from engagements.workbench import opening as engagements
 from tests.engagements.charts import measured
-from tests.engagements.world import received
+from tests.engagements.world import person, received
 from tests.signing import signed
 
 
@@ -116,12 +117,13 @@ class Story:
                 by=self.ada,
             )
             if check in outcomes:
-                audits.override_finding(
+                finding = overrides.propose(
                     finding=finding,
                     outcome=outcomes[check],
                     reason="Two engineers start next month and are trained during the handover.",
                     by=self.ada,
                 )
+                overrides.confirm(finding=finding, by=person("Grace", Role.CONSULTANT))
         return audits.deliver(audit=audit, by=self.ada)
 
     def offered(self, document: dict[str, Any] | None = None, **terms: Any) -> ContractVersion:

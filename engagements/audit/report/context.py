@@ -81,6 +81,7 @@ def as_data(audit: Audit, sections: list[Section], delivered_at: datetime) -> di
         "currency": audit.currency,
         "outcome": audit.outcome,
         "passes": counted.passes,
+        "passes_found": counted.passes_found,
         "thresholds": audit.thresholds,
         "findings": [_as_data(section) for section in sections],
         "evidence": [
@@ -96,6 +97,7 @@ def _as_data(section: Section) -> dict[str, Any]:
         "outcome": row.override_outcome,
         "reason": row.override_reason,
         "by": str(row.overridden_by),
+        "confirmed_by": str(row.override_confirmed_by),
     }
     return {
         "check": row.check_name,
@@ -103,7 +105,7 @@ def _as_data(section: Section) -> dict[str, Any]:
         "value": row.value,
         "rationale": row.rationale,
         "computed": row.computed,
-        "override": override if row.override_outcome else None,
+        "override": override if row.is_overridden else None,
     }
 
 

@@ -111,7 +111,7 @@ class Section:
 
 def sections_of(audit: Audit) -> list[Section]:
     """Return a section for every check, in order."""
-    rows = audit.findings.select_related("found_by", "overridden_by")
+    rows = audit.findings.select_related("found_by", "overridden_by", "override_confirmed_by")
     by_check = {row.check_name: row for row in rows}
     thresholds = from_data(audit.thresholds)
     return [

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from engagements.audit.rules import ceiling, roofline, selection
 from engagements.audit.rules.figures import Interval
-from engagements.audit.rules.finding import Source
+from engagements.audit.rules.finding import Source, Sourced
 from engagements.audit.rules.inputs import AuditInputs
-from engagements.audit.rules.phrases import percent
+from engagements.audit.rules.phrases import percent, times
 from engagements.audit.rules.roofline import Headroom
 from engagements.audit.rules.thresholds import Thresholds
 
@@ -36,9 +36,7 @@ def reachable(room: Headroom, lines: Thresholds) -> Interval | None:
 def expected(inputs: AuditInputs) -> Gain | None:
     """Return the measured gain, else the claimed one, else the one the roofline allows."""
     if inputs.end_to_end is not None:
-        source = inputs.end_to_end.source
-        basis = "measured" if source.kind in ("run", "file") else "as stated"
-        return Gain(end_to_end=inputs.end_to_end.value, basis=basis, sources=(source,))
+        return _end_to_end(inputs, inputs.end_to_end)
     share = selection.share(inputs)
     if share is None:
         return None
@@ -67,6 +65,34 @@ def expected(inputs: AuditInputs) -> Gain | None:
         basis=basis,
         sources=tuple(dict.fromkeys(sources)),
     )
+
+
+def _end_to_end(inputs: AuditInputs, known: Sourced[Interval]) -> Gain:
+    """Return the measured or stated end-to-end gain, a stated one capped at its ceiling."""
+    if known.source.kind in ("run", "file"):
+        return Gain(end_to_end=known.value, basis="measured", sources=(known.source,))
+    highest, share = highest_ratio(inputs), selection.share(inputs)
+    if highest is None or share is None or known.value.high <= highest:
+        return Gain(end_to_end=known.value, basis="as stated", sources=(known.source,))
+    return Gain(
+        end_to_end=Interval(low=min(known.value.low, highest), high=highest),
+        basis=f"as stated, capped at the ceiling of {times(highest)}",
+        sources=(known.source, share.source),
+    )
+
+
+def highest_ratio(inputs: AuditInputs) -> float | None:
+    """Return the end-to-end ceiling: by the roofline, else of an infinitely fast kernel.
+
+    None without the operator's share of the time.
+    """
+    share = selection.share(inputs)
+    if share is None:
+        return None
+    room = roofline.headroom(inputs)
+    if room.most is not None and not room.is_soft:
+        return ceiling.ratio(share.value.high, room.most)
+    return ceiling.infinite(share.value.high)
 
 
 WEEKS_A_MONTH = Decimal(52) / Decimal(12)

@@ -117,7 +117,9 @@ def _candidates(inputs: AuditInputs, needs: Needs | None) -> tuple[Candidate, ..
             if fit.library.name not in tried:
                 ratio = _ratio(inputs, fit.library.name)
                 found.append(replace(_from_catalogue(fit), ratio=ratio))
-    found += [_from_trial(trial) for trial in tried.values()]
+    for trial in tried.values():
+        measured = trial.ratio or (None if trial.lacks else _ratio(inputs, trial.library))
+        found.append(replace(_from_trial(trial), ratio=measured))
     order = ("fits", "nearly", "no")
     return tuple(
         sorted(

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from engagements.audit.rules import off_the_shelf
 from engagements.audit.rules.labels import Advice, Outcome
 
+# The check whose fail excludes custom work, whatever the count.
+GATE = off_the_shelf.NAME
 PASSES_FOR_CUSTOM = 4
 PASSES_FOR_REDIRECT = 2
 
@@ -19,15 +22,21 @@ class Counted(Protocol):
     def outcome(self) -> str: ...
 
     @property
-    def override_outcome(self) -> str: ...
+    def check_name(self) -> str: ...
+
+    @property
+    def is_overridden(self) -> bool: ...
 
     @property
     def effective_outcome(self) -> str: ...
 
 
-def outcome_of(passes: int) -> Advice:
-    """Four or more passes: custom work may be right. Two or three: redirect. Fewer: decline."""
-    if passes >= PASSES_FOR_CUSTOM:
+def outcome_of(passes: int, *, has_library: bool = False) -> Advice:
+    """Four or more passes: custom work may be right. Two or three: redirect. Fewer: decline.
+
+    Where the check of libraries fails (`has_library`), at most redirect: the library comes first.
+    """
+    if passes >= PASSES_FOR_CUSTOM and not has_library:
         return Advice.CUSTOM
     if passes >= PASSES_FOR_REDIRECT:
         return Advice.REDIRECT
@@ -44,16 +53,18 @@ class Tally:
     fails: int
     unknowns: int
     overridden: int
+    has_library: bool
+    has_library_found: bool
 
     @property
     def outcome(self) -> Advice:
         """The outcome, overrides counted."""
-        return outcome_of(self.passes)
+        return outcome_of(self.passes, has_library=self.has_library)
 
     @property
     def outcome_found(self) -> Advice:
         """The outcome without overrides."""
-        return outcome_of(self.passes_found)
+        return outcome_of(self.passes_found, has_library=self.has_library_found)
 
 
 def tally(findings: Sequence[Counted]) -> Tally:
@@ -65,5 +76,12 @@ def tally(findings: Sequence[Counted]) -> Tally:
         passes=effective.count(Outcome.PASS),
         fails=effective.count(Outcome.FAIL),
         unknowns=effective.count(Outcome.UNKNOWN),
-        overridden=sum(bool(finding.override_outcome) for finding in findings),
+        overridden=sum(finding.is_overridden for finding in findings),
+        has_library=any(
+            finding.check_name == GATE and finding.effective_outcome == Outcome.FAIL
+            for finding in findings
+        ),
+        has_library_found=any(
+            finding.check_name == GATE and finding.outcome == Outcome.FAIL for finding in findings
+        ),
     )

@@ -14,7 +14,8 @@ from engagements.audit.rules.inputs import AuditInputs
 from engagements.audit.rules.instead import alternatives
 from engagements.audit.rules.labels import Advice, Outcome
 from engagements.audit.rules.ladder import rung
-from engagements.audit.rules.outcome import outcome_of
+from engagements.audit.rules.outcome import GATE, outcome_of
+from engagements.audit.rules.phrases import times_each
 from engagements.audit.rules.second_opinion import second_opinion
 from engagements.audit.rules.tools import recommend
 
@@ -30,13 +31,16 @@ def examine(inputs: AuditInputs) -> Verdict:
 def conclude(inputs: AuditInputs, findings: dict[str, Finding], outcomes: list[Outcome]) -> Verdict:
     """Conclude from findings and their `outcomes`, which differ from the findings if overridden."""
     passes = outcomes.count(Outcome.PASS)
-    advice = outcome_of(passes)
+    has_library = dict(zip(findings, outcomes, strict=True))[GATE] == Outcome.FAIL
+    advice = outcome_of(passes, has_library=has_library)
     return Verdict(
         findings=tuple(findings.values()),
         advice=advice,
         passes=passes,
-        sentence=_sentence(advice, passes, outcomes.count(Outcome.UNKNOWN)),
-        use_first=_use_first(inputs, findings, outcomes),
+        sentence=_sentence(
+            advice, passes, outcomes.count(Outcome.UNKNOWN), has_library=has_library
+        ),
+        use_first=_use_first(inputs) if has_library else "",
         second_opinion=second_opinion(inputs, findings, advice),
         tool=recommend(inputs, findings[worth.NAME]) if advice == Advice.CUSTOM else None,
         rung=rung(inputs),
@@ -46,13 +50,16 @@ def conclude(inputs: AuditInputs, findings: dict[str, Finding], outcomes: list[O
     )
 
 
-def _use_first(inputs: AuditInputs, findings: dict[str, Finding], outcomes: list[Outcome]) -> str:
+def _use_first(inputs: AuditInputs) -> str:
     """The head of the advice: a library that fits is used first. Empty without one."""
-    effective = dict(zip(findings, outcomes, strict=True))
     fitting = off_the_shelf.fitting(inputs)
-    if effective[off_the_shelf.NAME] != Outcome.FAIL or not fitting:
+    if not fitting:
         return ""
-    return f"Use {off_the_shelf.named(fitting[0])} first: it covers your case."
+    library = fitting[0]
+    text = f"Use {off_the_shelf.named(library)} first: it covers your case"
+    if library.ratio is None:
+        return f"{text}."
+    return f"{text}. A custom kernel measured {times_each(library.ratio)} end to end over it."
 
 
 def as_data(verdict: Verdict) -> dict[str, Any]:
@@ -69,7 +76,7 @@ def from_data(data: dict[str, Any]) -> Verdict:
     )
 
 
-def _sentence(advice: Advice, passes: int, unknown: int) -> str:
+def _sentence(advice: Advice, passes: int, unknown: int, *, has_library: bool) -> str:
     counted = f"{passes} of {len(CHECKS)} checks {'passes' if passes == 1 else 'pass'}"
     if unknown:
         counted += f", {unknown} {'is' if unknown == 1 else 'are'} unknown"
@@ -78,7 +85,9 @@ def _sentence(advice: Advice, passes: int, unknown: int) -> str:
         Advice.REDIRECT: "the effort gains more elsewhere",
         Advice.DECLINE: "a custom kernel is not worth it here",
     }[advice]
-    if outcome_of(passes + unknown) == advice:
+    if has_library and outcome_of(passes) == Advice.CUSTOM:
+        return f"{counted}, but a library fits: it comes before a custom kernel."
+    if outcome_of(passes + unknown, has_library=has_library) == advice:
         return f"{counted}: {said}."
     so_far = "too little evidence supports a custom kernel" if advice == Advice.DECLINE else said
     return (

@@ -224,8 +224,10 @@ def _figures(
 def _shown(inputs: AuditInputs, ruled: _Ruled, share: Share | None) -> str:
     if ruled.ratio is None or math.isinf(ruled.ratio):
         return ""
-    if inputs.end_to_end is not None:
-        return f"{times_each(inputs.end_to_end.value)} end to end"
+    highest = gain.highest_ratio(inputs)
+    stated = inputs.end_to_end
+    if stated is not None and (highest is None or stated.value.low <= highest):
+        return f"{times_each(stated.value)} end to end"
     return f"{'at most ' if share else ''}{times(ruled.ratio)} end to end"
 
 

@@ -88,6 +88,10 @@ def test_an_override_stands_beside_the_finding(signed_in: Client, world: World) 
     page_url = url("audit-override", audit.engagement, "stable")
     assert signed_in.post(page_url, {"outcome": "fail", "reason": ""}).status_code == 422
     signed_in.post(page_url, {"outcome": "fail", "reason": "The product changes next month."})
+    decide = url("audit-override-decide", audit.engagement, "stable")
+    assert signed_in.post(decide, {"expected": "fail"}).status_code == 422
+    signed_in.force_login(world.admin)
+    signed_in.post(decide, {"expected": "fail"})
     assert audit.findings.get(check_name="stable").effective_outcome == FindingOutcome.FAIL
     page = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
     assert "The product changes next month." in page

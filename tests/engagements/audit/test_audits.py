@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
+from engagements.audit import overrides
 from engagements.audit import services as audits
 from engagements.audit.models import Audit, Finding
 from engagements.engagement.models import Stage
 from tests.engagements.world import World, fresh
 from tests.errors import declined
+from tests.refusing import refused
 
 PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
 
@@ -88,21 +90,57 @@ def test_an_incomplete_finding_is_declined(world: World) -> None:
             record(world, audit, **changes)
 
 
-def test_an_override_stands_beside_the_finding(world: World) -> None:
+def overridden(world: World, finding: Finding, outcome: str, reason: str = "Hm.") -> Finding:
+    finding = overrides.propose(
+        finding=finding, outcome=outcome, reason=reason, by=world.consultant
+    )
+    return overrides.confirm(finding=finding, by=world.admin)
+
+
+def test_an_override_counts_once_another_consultant_confirms_it(world: World) -> None:
     finding = record(world, world.auditing(), outcome=FAIL, value="3%")
-    finding = audits.override_finding(
+    finding = overrides.propose(
         finding=finding, outcome=PASS, reason="It grows with the prompt.", by=world.consultant
     )
+    assert finding.effective_outcome == FAIL
+    with declined("audit.override_same_person"):
+        overrides.confirm(finding=finding, by=world.consultant)
+    with declined("audit.override_changed"):
+        overrides.confirm(finding=finding, by=world.admin, expected=UNKNOWN)
+    for _ in range(2):
+        finding = overrides.confirm(finding=finding, by=world.admin, expected=PASS)
     assert (finding.outcome, finding.effective_outcome) == (FAIL, PASS)
     event = finding.audit.engagement.events.filter(verb="audit.finding_overridden").get()
     assert event.changes["effective_outcome"] == [FAIL, PASS]
     assert not event.for_customer
 
 
+def test_the_database_refuses_an_override_by_one_person(world: World) -> None:
+    finding = record(world, world.auditing(), outcome=FAIL, value="3%")
+    overrides.propose(finding=finding, outcome=PASS, reason="Hm.", by=world.consultant)
+    with refused("finding_override_is_confirmed_by_another"):
+        Finding.objects.filter(pk=finding.pk).update(override_confirmed_by=world.consultant)
+
+
+def test_an_open_override_is_confirmed_or_withdrawn_before_delivery(world: World) -> None:
+    audit = world.answer(world.auditing(), *[PASS] * 6)
+    finding = audit.findings.get(check_name="stable")
+    overrides.propose(finding=finding, outcome=FAIL, reason="Hm.", by=world.consultant)
+    with declined("audit.override_open"):
+        audits.deliver(audit=audit, by=world.admin)
+    overrides.withdraw(finding=finding, by=world.consultant)
+    assert audits.deliver(audit=audit, by=world.admin).outcome == "custom"
+
+
+def test_a_library_that_fits_excludes_custom_work(world: World) -> None:
+    audit = world.answer(world.auditing(), PASS, FAIL, PASS, PASS, PASS, PASS)
+    assert audits.deliver(audit=audit, by=world.consultant).outcome == "redirect"
+
+
 def test_a_new_finding_clears_the_override_of_the_old_one(world: World) -> None:
     audit = world.auditing()
     finding = record(world, audit, outcome=FAIL, value="3%")
-    audits.override_finding(finding=finding, outcome=PASS, reason="Hm.", by=world.consultant)
+    overridden(world, finding, PASS)
     finding = record(world, audit, outcome=FAIL, value="2%")
     assert finding.effective_outcome == FAIL
     event = audit.engagement.events.filter(verb="audit.finding_recorded").first()
@@ -114,21 +152,21 @@ def test_an_override_needs_a_finding_a_reason_and_a_difference(world: World) -> 
     audit = world.auditing()
     untouched = audit.findings.get(check_name="hot")
     with declined("audit.finding_missing"):
-        audits.override_finding(finding=untouched, outcome=PASS, reason="Hm.", by=world.consultant)
+        overrides.propose(finding=untouched, outcome=PASS, reason="Hm.", by=world.consultant)
     finding = record(world, audit)
     with declined("validation.missing"):
-        audits.override_finding(finding=finding, outcome=FAIL, reason=" ", by=world.consultant)
+        overrides.propose(finding=finding, outcome=FAIL, reason=" ", by=world.consultant)
     with declined("audit.same_outcome"):
-        audits.override_finding(finding=finding, outcome=PASS, reason="Hm.", by=world.consultant)
+        overrides.propose(finding=finding, outcome=PASS, reason="Hm.", by=world.consultant)
     with declined("audit.outcome_unknown"):
-        audits.override_finding(finding=finding, outcome="so", reason="Hm.", by=world.consultant)
+        overrides.propose(finding=finding, outcome="so", reason="Hm.", by=world.consultant)
 
 
 def test_overriding_twice_alike_changes_nothing(world: World) -> None:
     finding = record(world, world.auditing())
     for _ in range(2):
-        audits.override_finding(finding=finding, outcome=FAIL, reason="No.", by=world.consultant)
-    events = finding.audit.engagement.events.filter(verb="audit.finding_overridden")
+        overrides.propose(finding=finding, outcome=FAIL, reason="No.", by=world.consultant)
+    events = finding.audit.engagement.events.filter(verb="audit.finding_override_proposed")
     assert events.count() == 1
 
 
@@ -156,9 +194,7 @@ def test_the_number_of_passes_decides_where_it_goes(
 def test_overrides_count_when_the_outcome_is_computed(world: World) -> None:
     audit = world.answer(world.auditing(), PASS, PASS, PASS, UNKNOWN, FAIL, FAIL)
     finding = audit.findings.get(check_name="survives")
-    audits.override_finding(
-        finding=finding, outcome=PASS, reason="They told us today.", by=world.consultant
-    )
+    overridden(world, finding, PASS, "They told us today.")
     assert audits.deliver(audit=audit, by=world.consultant).outcome == "custom"
 
 
@@ -188,7 +224,7 @@ def test_nothing_changes_in_a_delivered_audit(world: World) -> None:
     with declined("engagement.wrong_stage"):
         record(world, engagement.audit)
     with declined("engagement.wrong_stage"):
-        audits.override_finding(finding=finding, outcome=FAIL, reason="No.", by=world.consultant)
+        overrides.propose(finding=finding, outcome=FAIL, reason="No.", by=world.consultant)
 
 
 @pytest.mark.parametrize("who", ["finance", "signatory"])
@@ -201,6 +237,6 @@ def test_only_consultants_audit(world: World, who: str) -> None:
     with declined("access.consultants_only"):
         record(world, audit, by=by)
     with declined("access.consultants_only"):
-        audits.override_finding(finding=finding, outcome=FAIL, reason="No.", by=by)
+        overrides.propose(finding=finding, outcome=FAIL, reason="No.", by=by)
     with declined("access.consultants_only"):
         audits.deliver(audit=audit, by=by)

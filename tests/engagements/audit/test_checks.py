@@ -109,7 +109,8 @@ def test_four_passes_are_custom_two_redirect_fewer_decline(passes: int, outcome:
 
 def test_an_override_counts_and_the_finding_beside_it_is_still_known() -> None:
     findings = [Finding(outcome="pass")] * 3
-    findings += [Finding(outcome="fail", override_outcome="pass"), Finding(), Finding()]
+    override = Finding(outcome="fail", override_outcome="pass", override_confirmed_by_id=1)
+    findings += [override, Finding(), Finding()]
     tally = rules.tally(findings)
     assert (tally.passes_found, tally.passes, tally.unknowns) == (3, 4, 2)
     assert tally.outcome_found == Audit.Outcome.REDIRECT

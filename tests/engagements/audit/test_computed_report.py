@@ -10,16 +10,18 @@ from decimal import Decimal
 import pytest
 from pypdf import PdfReader
 
+from engagements.audit import overrides, subjects
 from engagements.audit import services as audits
-from engagements.audit import subjects
 from engagements.audit.models import Audit
 from engagements.audit.rules import CHECKS, Needs, Operator, Work
 from engagements.common.money import format_money
 from engagements.evidence import answer_text, questionnaire
 from engagements.evidence.models import Evidence
+from engagements.people.models import Role
 from tests.engagements import evidence_world as kept
 from tests.engagements.document_story import Story
 from tests.engagements.pdf_text import attached, elements, words
+from tests.engagements.world import person
 
 Issue = Callable[[str, str], PdfReader]
 QUESTIONS = [check.question for check in CHECKS]
@@ -79,12 +81,13 @@ def audit(story: Story) -> Audit:
 
 def test_the_report_of_a_computed_audit(story: Story, audit: Audit, issued: Issue) -> None:
     # One report, looked at page by page: typesetting takes seconds.
-    audits.override_finding(
+    finding = overrides.propose(
         finding=audit.findings.get(check_name="off_the_shelf"),
         outcome="pass",
         reason="Its licence does not allow it.",
         by=story.ada,
     )
+    overrides.confirm(finding=finding, by=person("Grace", Role.CONSULTANT))
     delivered(story, audit)
     kept.add(story.engagement, story.ada, "later.csv", kept.TRAFFIC + b"1,1,1,1\n")
     report = issued("audit_report", f"audit:{audit.pk}")
@@ -115,7 +118,7 @@ def a_check_says_its_value_its_line_and_what_it_was_computed_from(page: str) -> 
 
 
 def an_override_stands_beside_the_computed_outcome(pages: list[str]) -> None:
-    assert "Overridden to pass by Ada Lindqvist: Its licence does not allow it." in pages[2]
+    assert "Overridden to pass by Ada Lindqvist, confirmed by Grace: Its licence" in pages[2]
     assert "found: fail" in pages[0]
 
 

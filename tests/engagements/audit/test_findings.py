@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from engagements import tasks
 from engagements.audit import findings as computing
+from engagements.audit import overrides, subjects
 from engagements.audit import rules as checks
 from engagements.audit import services as audits
-from engagements.audit import subjects
 from engagements.audit.models import Audit, Finding
 from engagements.common import queue
-from engagements.engagement.models import Stage
+from engagements.engagement.models import Engagement, Stage
 from engagements.evidence import questionnaire, reading
 from engagements.evidence import services as evidence
 from engagements.evidence.models import Evidence
@@ -34,10 +34,10 @@ def audit(world: World) -> Audit:
     return world.auditing()
 
 
-def keep(world: World, audit: Audit, name: str, content: bytes) -> Evidence:
+def keep(world: World, engagement: Engagement, name: str, content: bytes) -> Evidence:
     """Evidence that was read already: in this process, which is faster than in one of its own."""
     row = evidence.add(
-        engagement=audit.engagement, name=name, content=io.BytesIO(content), by=world.consultant
+        engagement=engagement, name=name, content=io.BytesIO(content), by=world.consultant
     )
     facts = read(io.BytesIO(content), name)
     reading.claim(evidence_id=row.pk)
@@ -56,7 +56,7 @@ def add(world: World, audit: Audit) -> Callable[[str, bytes], Evidence]:
     """Add a file that is read, and compute, as a worker would."""
 
     def added(name: str, content: bytes) -> Evidence:
-        row = keep(world, audit, name, content)
+        row = keep(world, audit.engagement, name, content)
         tasks.compute_findings(audit.engagement_id)
         return row
 
@@ -65,6 +65,12 @@ def add(world: World, audit: Audit) -> Callable[[str, bytes], Evidence]:
 
 def finding(audit: Audit, check: str) -> Finding:
     return audit.findings.get(check_name=check)
+
+
+def test_evidence_added_before_the_audit_counts_at_its_start(world: World) -> None:
+    engagement = world.scoping()
+    keep(world, engagement, "shapes.csv", TRAFFIC.encode())
+    assert finding(world.auditing(engagement=engagement), "stable").outcome == "pass"
 
 
 def test_a_profile_that_was_read_answers_its_checks(
@@ -174,9 +180,10 @@ def test_what_was_computed_is_overridden_and_not_rewritten(
     with declined("audit.finding_computed"):
         by_hand(world, audit)
     hot = finding(audit, "hot")
-    audits.override_finding(
+    hot = overrides.propose(
         finding=hot, outcome="fail", reason="Another workload.", by=world.consultant
     )
+    overrides.confirm(finding=hot, by=world.admin)
     verdict = computing.verdict_of(Audit.objects.get(pk=audit.pk))
     assert verdict is not None
     assert (verdict.passes, verdict.findings[0].outcome) == (0, "pass")
@@ -186,7 +193,7 @@ def test_an_override_outlives_more_of_the_same_and_goes_with_the_outcome(
     world: World, audit: Audit, add: Callable[[str, bytes], Evidence]
 ) -> None:
     add(DECODE.name, DECODE.read_bytes())
-    audits.override_finding(
+    overrides.propose(
         finding=finding(audit, "hot"), outcome="fail", reason="Rare.", by=world.consultant
     )
     add("shapes.csv", TRAFFIC.encode())
@@ -230,7 +237,7 @@ def test_a_pattern_is_summed_exactly_by_a_worker(
     monkeypatch: pytest.MonkeyPatch,
     django_capture_on_commit_callbacks: Any,
 ) -> None:
-    keep(world, audit, "overlapping.json", overlapping())
+    keep(world, audit.engagement, "overlapping.json", overlapping())
     sent: list[tuple[object, ...]] = []
     monkeypatch.setattr(queue, "send", lambda *task: sent.append(task))
     mine = checks.Operator(kind="pattern", name="mine", pattern="^mine_")
@@ -279,7 +286,7 @@ def test_only_a_consultant_computes_or_sets(world: World, audit: Audit) -> None:
 def test_what_arrived_at_the_last_moment_counts_when_the_audit_is_delivered(
     world: World, audit: Audit
 ) -> None:
-    keep(world, audit, DECODE.name, DECODE.read_bytes())
+    keep(world, audit.engagement, DECODE.name, DECODE.read_bytes())
     delivered = audits.deliver(audit=audit, by=world.consultant)
     assert delivered.outcome == "decline"
     verdict = computing.verdict_of(delivered)

@@ -24,7 +24,7 @@ def world(transactional_db: None) -> World:
 
 def test_three_workers_compute_once(world: World) -> None:
     audit = world.auditing()
-    keep(world, audit, DECODE.name, DECODE.read_bytes())
+    keep(world, audit.engagement, DECODE.name, DECODE.read_bytes())
     engagement = audit.engagement
     results = together(*[lambda: findings.compute_when_due(engagement=engagement)] * 3)
     assert sorted(results) == [False, False, True]
@@ -33,7 +33,7 @@ def test_three_workers_compute_once(world: World) -> None:
 
 def test_what_is_computed_while_it_is_delivered_is_in_it_or_not_at_all(world: World) -> None:
     audit = world.auditing()
-    keep(world, audit, DECODE.name, DECODE.read_bytes())
+    keep(world, audit.engagement, DECODE.name, DECODE.read_bytes())
     together(
         lambda: audits.deliver(audit=audit, by=world.consultant),
         lambda: findings.compute_when_due(engagement=audit.engagement),

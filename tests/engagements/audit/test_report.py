@@ -24,7 +24,10 @@ def test_the_report_shows_findings_overrides_and_what_they_amount_to(
     assert "Custom kernel work may be right" in text
     assert "5 of 6 checks pass" in text
     assert "Without that, 4 of 6 pass" in text
-    assert "Overridden to pass by Ada Lindqvist: Two engineers start next month" in text
+    assert (
+        "Overridden to pass by Ada Lindqvist, confirmed by Grace: Two engineers start next month"
+        in text
+    )
     for _, value, _ in FINDINGS.values():
         assert value in text
     assert "EUR 6,000.00" in text

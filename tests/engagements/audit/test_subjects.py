@@ -28,7 +28,7 @@ def audit(world: World) -> Audit:
 def test_an_operator_chosen_while_another_was_summed_stays(
     world: World, audit: Audit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep(world, audit, "overlapping.json", overlapping())
+    keep(world, audit.engagement, "overlapping.json", overlapping())
     mine = checks.Operator(kind="pattern", name="mine", pattern="^mine_")
     other = checks.Operator(kind="pattern", name="other", pattern="mine_a")
     subjects.choose_operator(audit=audit, operator=mine, by=world.consultant)

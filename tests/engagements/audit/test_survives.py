@@ -38,6 +38,21 @@ def test_the_fee_is_back_after_what_is_saved_adds_up_to_it() -> None:
     assert "The fee is repaid after 26 weeks" in finding.sentence
 
 
+def test_a_claim_above_its_ceiling_saves_no_more_than_the_ceiling_allows() -> None:
+    # Half of the time: even an infinitely fast kernel is twice as fast, and halves the bill.
+    finding = survives.find(
+        inputs(
+            share=stated(0.5),
+            end_to_end=stated(ratio(10.0)),
+            work=work(),
+            gpu_bill=bill(20_000),
+            roadmap=roadmap(),
+        )
+    )
+    assert figures(finding).end_to_end == ratio(2.0)
+    assert figures(finding).saved_a_month == (Decimal(10_000), Decimal(10_000))
+
+
 def test_a_model_that_goes_next_quarter_takes_the_kernel_with_it() -> None:
     # 14 weeks to the next model, six of work: eight are left.
     finding = survives.find(

@@ -106,9 +106,10 @@ def test_the_two_tests_may_disagree_and_that_is_said() -> None:
 
 
 def test_a_library_that_fits_is_used_first_whatever_the_count_says() -> None:
-    found = examine(passing(tried=(answered(Tried(library="It fits")),)))
-    assert (found.advice, found.passes) == (Advice.CUSTOM, 5)
+    found = examine(passing(tried=(answered(Tried(library="It fits", ratio=ratio(1.4))),)))
+    assert (found.advice, found.passes) == (Advice.REDIRECT, 5)
     assert "It fits" in found.use_first
+    assert "1.4×" in found.use_first
     assert examine(passing()).use_first == ""
 
 

@@ -27,7 +27,7 @@ def passed(world: World, **work: Any) -> Engagement:
     audit = world.auditing()
     by = world.consultant
     for name, content in ((DECODE.name, DECODE.read_bytes()), ("shapes.csv", TRAFFIC.encode())):
-        keep(world, audit, name, content)
+        keep(world, audit.engagement, name, content)
     said: tuple[tuple[str, dict[str, Any]], ...] = (
         ("roadmap", {"models": []}),
         ("maintainers", {"people": [{"name": "Kernels", "hours_a_month": 20}]}),

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from engagements.audit import overrides
 from engagements.audit import services as audits
 from engagements.audit.models import Audit
 from engagements.contracts.models import ContractVersion
@@ -127,14 +128,15 @@ def test_an_override_stands_beside_what_was_computed(
     signed_in: Client, audit: Audit, world: World
 ) -> None:
     put(signed_in, audit, "operator", choice="family:attention")
-    audits.override_finding(
+    finding = overrides.propose(
         finding=audit.findings.get(check_name="hot"),
         outcome="fail",
         reason="The trace is a year old.",
         by=world.consultant,
     )
+    overrides.confirm(finding=finding, by=world.admin)
     page = bench(signed_in, audit)
-    assert "Overridden to fail by Connie: The trace is a year old." in page
+    assert "Overridden to fail by Connie, confirmed by Ada: The trace is a year old." in page
 
 
 def test_an_unknown_finding_says_what_to_collect_and_by_which_command(
@@ -206,9 +208,10 @@ def passing(client: Client, audit: Audit, world: World) -> None:
     put(client, audit, "operator", choice="family:attention")
     put(client, audit, "needs", definition="shared_prefix_attention", dtype="bfloat16")
     for finding in audit.findings.exclude(outcome="pass"):
-        audits.override_finding(
+        finding = overrides.propose(
             finding=finding, outcome="pass", reason="As agreed.", by=world.consultant
         )
+        overrides.confirm(finding=finding, by=world.admin)
 
 
 def test_a_passing_audit_drafts_the_contract_by_one_click(

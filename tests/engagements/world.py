@@ -21,8 +21,9 @@ from django.utils import timezone
 
 from benchmarks.models import Benchmark, Record, Run, Solution
 from benchmarks.services import benchmarks
+from engagements.audit import overrides
 from engagements.audit import services as audits
-from engagements.audit.models import Audit
+from engagements.audit.models import Audit, Finding
 from engagements.billing import invoices, payments
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
@@ -137,6 +138,16 @@ class World:
                 by=self.consultant,
             )
         return audit
+
+    def override(self, audit: Audit, check: str, outcome: str) -> Finding:
+        """Override a finding by two consultants."""
+        finding = overrides.propose(
+            finding=audit.findings.get(check_name=check),
+            outcome=outcome,
+            reason="As agreed.",
+            by=self.consultant,
+        )
+        return overrides.confirm(finding=finding, by=self.admin)
 
     def audited(self, **fields: Any) -> Engagement:
         audit = self.auditing(**fields)

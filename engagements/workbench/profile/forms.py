@@ -99,7 +99,8 @@ class NeedsForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "batch 16\nhead_dim 128"}),
     )
 
-    definitions = catalogue.operators
+    # Options of the datalist; a plain function would be bound as a method.
+    definitions = staticmethod(catalogue.operators)
 
     def clean_axes(self) -> dict[str, int]:
         """A name and a size a line."""

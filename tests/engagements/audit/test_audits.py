@@ -90,13 +90,6 @@ def test_an_incomplete_finding_is_declined(world: World) -> None:
             record(world, audit, **changes)
 
 
-def overridden(world: World, finding: Finding, outcome: str, reason: str = "Hm.") -> Finding:
-    finding = overrides.propose(
-        finding=finding, outcome=outcome, reason=reason, by=world.consultant
-    )
-    return overrides.confirm(finding=finding, by=world.admin)
-
-
 def test_an_override_counts_once_another_consultant_confirms_it(world: World) -> None:
     finding = record(world, world.auditing(), outcome=FAIL, value="3%")
     finding = overrides.propose(
@@ -140,7 +133,7 @@ def test_a_library_that_fits_excludes_custom_work(world: World) -> None:
 def test_a_new_finding_clears_the_override_of_the_old_one(world: World) -> None:
     audit = world.auditing()
     finding = record(world, audit, outcome=FAIL, value="3%")
-    overridden(world, finding, PASS)
+    world.override(audit, "hot", PASS)
     finding = record(world, audit, outcome=FAIL, value="2%")
     assert finding.effective_outcome == FAIL
     event = audit.engagement.events.filter(verb="audit.finding_recorded").first()
@@ -193,8 +186,7 @@ def test_the_number_of_passes_decides_where_it_goes(
 
 def test_overrides_count_when_the_outcome_is_computed(world: World) -> None:
     audit = world.answer(world.auditing(), PASS, PASS, PASS, UNKNOWN, FAIL, FAIL)
-    finding = audit.findings.get(check_name="survives")
-    overridden(world, finding, PASS, "They told us today.")
+    world.override(audit, "survives", PASS)
     assert audits.deliver(audit=audit, by=world.consultant).outcome == "custom"
 
 

@@ -34,6 +34,8 @@ def audited(world: World, library: str = "FlashInfer") -> Engagement:
     audit = world.auditing()
     subjects.record_tried(audit=audit, tried=Tried(library=library, lacks=()), by=world.consultant)
     audit = Audit.objects.get(pk=audit.pk)
+    if audit.findings.get(check_name="off_the_shelf").outcome == "fail":
+        world.override(audit, "off_the_shelf", "pass")
     audit.findings.exclude(check_name="off_the_shelf").update(
         outcome="pass", value="As wanted", rationale="Seen.", found_at=timezone.now()
     )

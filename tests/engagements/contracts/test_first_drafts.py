@@ -44,6 +44,7 @@ def passed(world: World, **work: Any) -> Engagement:
     subjects.set_needs(audit=audit, needs=LLAMA_32K, by=by)
     usual: dict[str, Any] = {"weeks": 5.5, "fee": Decimal(48_000), "currency": "EUR"}
     subjects.set_work(audit=audit, work=checks.Work(**usual | work), by=by)
+    world.override(audit, "off_the_shelf", "pass")
     audits.deliver(audit=Audit.objects.get(pk=audit.pk), by=by)
     return fresh(audit.engagement)
 

@@ -15,6 +15,7 @@ from engagements.audit.models import Audit
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement
 from engagements.evidence.models import Evidence
+from kernels import catalogue
 from tests.engagements import evidence_world as kept
 from tests.engagements.world import World, fresh
 
@@ -208,10 +209,7 @@ def passing(client: Client, audit: Audit, world: World) -> None:
     put(client, audit, "operator", choice="family:attention")
     put(client, audit, "needs", definition="shared_prefix_attention", dtype="bfloat16")
     for finding in audit.findings.exclude(outcome="pass"):
-        finding = overrides.propose(
-            finding=finding, outcome="pass", reason="As agreed.", by=world.consultant
-        )
-        overrides.confirm(finding=finding, by=world.admin)
+        world.override(audit, finding.check_name, "pass")
 
 
 def test_a_passing_audit_drafts_the_contract_by_one_click(
@@ -262,3 +260,9 @@ def test_overlapping_kernels_of_a_pattern_are_summed_exactly_by_reading_again(
     assert put(signed_in, audit, "operator", pattern="SoftMax") == 302
     streams.refresh_from_db()
     assert streams.state == Evidence.State.READ, "one kernel alone overlaps nothing"
+
+
+def test_the_operators_of_the_catalogue_are_offered(signed_in: Client, audit: Audit) -> None:
+    page = signed_in.get(url("engagement-workbench", audit.engagement)).content.decode()
+    offered = page.partition('<datalist id="definitions">')[2].partition("</datalist>")[0]
+    assert set(re.findall(r'value="([^"]+)"', offered)) == set(catalogue.operators())

@@ -23,6 +23,8 @@ BANDWIDTH, PRODUCTS = 4.3e12, 790e12
 LAUNCH_US = 3.0
 BATCHES, CONTEXTS = (1, 16, 128), (2048, 32768, 131072)
 PAGE, GROUP = 64, 128
+# Logits that a request may sample from, at most.
+MOST_K = 64
 DTYPE = "bfloat16"
 
 
@@ -63,12 +65,15 @@ class Use:
 class Family:
     """A model's layer: widths, its linear layers as (in, out), experts, and kinds of attention.
 
+    `vocab` is the vocabulary that the next token is sampled from, once a step.
+
     `attention` names operators: paged_decode (layers without a window), mla_decode,
     gated_delta_decode.
     """
 
     name: str
     hidden: int
+    vocab: int
     linear: Mapping[str, tuple[int, int]]
     attention: Mapping[str, Axes]
     experts: Axes | None = None
@@ -94,12 +99,14 @@ FAMILIES = (
     Family(
         name="Llama 3 8B",
         hidden=4096,
+        vocab=128256,
         linear=_plain(llama.LLAMA_8B),
         attention={"paged_decode": llama.LLAMA_8B},
     ),
     Family(
         name="Qwen 3 30B-A3B",
         hidden=2048,
+        vocab=151936,
         linear=_plain(_QWEN3_30B),
         attention={"paged_decode": _QWEN3_30B},
         experts={"experts": 128, "top_k": 8, "hidden": 2048, "inner": 768, "zipf_percent": 0},
@@ -107,6 +114,7 @@ FAMILIES = (
     Family(
         name="DeepSeek V3",
         hidden=7168,
+        vocab=129280,
         linear={
             "queries down": (7168, 1536),
             "queries up": (1536, 128 * 192),
@@ -119,12 +127,14 @@ FAMILIES = (
     Family(
         name="Gemma 3 27B",
         hidden=5376,
+        vocab=262208,
         linear=_plain(_GEMMA_27B),
         attention={"paged_decode": _GEMMA_27B},
     ),
     Family(
         name="Qwen3-Next 80B-A3B",
         hidden=2048,
+        vocab=151936,
         linear={"joint projection (linear attention)": (2048, 12352), "its output": (4096, 2048)},
         attention={"gated_delta_decode": _DELTA, "paged_decode": _QWEN3_NEXT},
         experts={"experts": 512, "top_k": 10, "hidden": 2048, "inner": 512, "zipf_percent": 0},
@@ -164,6 +174,8 @@ def _uses(family: Family) -> Iterator[Use]:
         yield _by_catalogue(
             family, "residual, norm and FP8", "residual_norm_quantize", axes, None, ()
         )
+        axes = {"batch": batch, "vocab": family.vocab, "most_k": MOST_K}
+        yield _by_catalogue(family, "next token", "token_sampling", axes, None, ())
         if family.experts:
             axes = {**family.experts, "tokens": batch}
             yield _by_catalogue(family, "experts", "moe_routing", axes, None, ())

@@ -92,6 +92,7 @@ def _flex_and_merge(
     cached, aux = flex_attention(
         q.unsqueeze(2), k, v, block_mask=mask, enable_gqa=True, return_aux=AuxRequest(lse=True)
     )
+    assert aux.lse is not None
     group = q.shape[1] // k_new.shape[1]
     key, value = (new.repeat_interleave(group, 1) for new in (k_new, v_new))
     score = (q.float() * key.float()).sum(-1) * q.shape[-1] ** -0.5

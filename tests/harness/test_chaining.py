@@ -21,7 +21,7 @@ from tests.harness.softmax import Measure, softmax_benchmark
 
 LINK = Link(input="x", output="y", threshold=0.1, shift=5)
 # Independent calls: their results are more or fewer than their inputs.
-UNCHAINED = {"embedding_lookup", "int8_quantize", "residual_norm_quantize"}
+UNCHAINED = {"embedding_lookup", "int8_quantize", "residual_norm_quantize", "token_sampling"}
 
 
 def test_every_element_of_the_output_decides_one_sign_and_no_magnitude() -> None:

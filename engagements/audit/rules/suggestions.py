@@ -35,6 +35,8 @@ DEFINITIONS = {
     "normalisation": ("residual_norm_quantize",),
     "rotary embedding": ("rotary_embedding",),
     "embedding and gather": ("embedding_lookup",),
+    "sampling and sorting": families_of_models.operators("next token"),
+    "scan": ("gated_delta_decode",),
 }
 
 

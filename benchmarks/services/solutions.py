@@ -85,7 +85,7 @@ def _validated(source: str, filename: str) -> bytes:
             code="solution.launcher",
         )
     try:
-        ast.parse(python)
+        module = ast.parse(python)
     except SyntaxError as error:
         where = f" in line {error.lineno}" if error.lineno else ""
         raise BenchmarkError(
@@ -93,4 +93,23 @@ def _validated(source: str, filename: str) -> bytes:
         ) from error
     except (RecursionError, MemoryError, ValueError) as error:
         raise BenchmarkError("The source is nested too deeply.", code="solution.syntax") from error
+    if "run" not in _names_bound(module):
+        raise BenchmarkError(
+            "The source defines no function run(prepared, inputs, out), which the referee calls.",
+            code="solution.no_run",
+        )
     return content
+
+
+def _names_bound(module: ast.Module) -> set[str]:
+    """Every name that the source defines, assigns or imports, at any depth."""
+    names: set[str] = set()
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            # A star may import it.
+            names.add("run" if node.name == "*" else node.asname or node.name)
+    return names

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -21,6 +23,8 @@ from engagements.people.models import User
 from engagements.people.signatories import signatories_of
 
 State = ContractVersion.State
+# How long a draft may wait for its offer beyond the day it starts on.
+LATEST_START = timedelta(days=90)
 
 
 @transaction.atomic
@@ -47,6 +51,12 @@ def offer(
     drafting.check(draft)
     baselines.require(row)
     _require_signatory(row)
+    if not row.is_amendment and row.starts_on < timezone.localdate() - LATEST_START:
+        raise ApplicationError(
+            f"The time-box would start on {in_words(row.starts_on)}, which is past. Choose a later "
+            "day.",
+            code="offer.starts_in_the_past",
+        )
     if row.valid_until and row.valid_until < timezone.localdate():
         raise ApplicationError(
             f"Choose a later day than {in_words(row.valid_until)} for the end of the offer.",

@@ -16,13 +16,16 @@ PHASES = {
 }
 # Size of the drawing in SVG units; the stylesheet sets the pixels.
 WIDTH, HEIGHT = 600.0, 160.0
+# The height of two labels between both lines.
+TWO_LABELS = 40.0
 
 
 @dataclass(frozen=True)
 class Curve:
     """The estimate over time as SVG points, in a box of WIDTH by HEIGHT.
 
-    `is_above` when the newest point is above the target, so that the label avoids it.
+    `is_above` when the newest point is above the target, so that the label avoids it. `is_crowded`
+    when the lines of target and baseline are so close that their labels point away from each other.
     """
 
     line: str
@@ -30,6 +33,7 @@ class Curve:
     target_y: str
     even_y: str
     is_above: bool
+    is_crowded: bool
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,7 @@ def curve_of(history: list[dict[str, Any]], target: float) -> Curve | None:
     def y(value: float) -> str:
         return f"{HEIGHT * (1 - min(max(value, 0) / top, 1)):.1f}"
 
+    is_crowded = HEIGHT * abs(target - 1) / top < TWO_LABELS
     known = [point for point in points if point.get("low") is not None]
     upper = [f"{x(point)},{y(point['high'])}" for point in known]
     lower = [f"{x(point)},{y(point['low'])}" for point in reversed(known)]
@@ -118,5 +123,6 @@ def curve_of(history: list[dict[str, Any]], target: float) -> Curve | None:
         band=" ".join([*upper, *lower]) if len(known) > 1 else "",
         target_y=y(target),
         even_y=y(1.0),
-        is_above=float(points[-1]["ratio"]) >= target,
+        is_above=float(points[-1]["ratio"]) >= target and not is_crowded,
+        is_crowded=is_crowded,
     )

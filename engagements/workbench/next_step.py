@@ -23,7 +23,7 @@ US, FINANCE, NOBODY = "the consultancy", "finance", "nobody"
 
 @dataclass(frozen=True)
 class Next:
-    """The next step and who takes it. `url` leads to it, `action` labels the link.
+    """The next step and who takes it. `url` leads to it or `post` does it; `action` labels either.
 
     `needs_money` limits the link to users who see the pages of finance.
     """
@@ -32,6 +32,7 @@ class Next:
     text: str
     tone: str = "live"
     url: str | None = None
+    post: str | None = None
     action: str = ""
     needs_money: bool = False
 
@@ -229,7 +230,7 @@ def _to_close(summary: EngagementSummary) -> Next:
         US,
         "All work is done and paid. Close the engagement.",
         tone="good",
-        url="#end",
+        post=_page("engagement-close", summary),
         action="Close engagement",
     )
 

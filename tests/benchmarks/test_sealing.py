@@ -14,6 +14,8 @@ from tests.refusing import refused
 OPERATOR = "shared_prefix_attention"
 pytestmark = pytest.mark.django_db
 
+RUN = "def run(prepared, inputs, out): ...\n"
+
 
 def document() -> dict[str, Any]:
     return catalogue.benchmark_document(OPERATOR, "tiny")
@@ -64,8 +66,10 @@ def test_the_same_source_is_stored_once() -> None:
 
 
 def test_a_fixed_source_is_another_solution() -> None:
-    first = solutions.submit(name="mine", operator=OPERATOR, filename="a.py", source="x = 1\n")
-    fixed = solutions.submit(name="mine", operator=OPERATOR, filename="a.py", source="x = 2\n")
+    first = solutions.submit(name="mine", operator=OPERATOR, filename="a.py", source=RUN)
+    fixed = solutions.submit(
+        name="mine", operator=OPERATOR, filename="a.py", source=f"{RUN}x = 2\n"
+    )
 
     assert first != fixed
 
@@ -74,6 +78,7 @@ def test_a_fixed_source_is_another_solution() -> None:
     ("changes", "code"),
     [
         ({"source": "def run(:\n"}, "solution.syntax"),
+        ({"source": "x = 1\n"}, "solution.no_run"),
         ({"source": " \n"}, "solution.empty"),
         ({"source": "x = '\0'"}, "solution.encoding"),
         ({"source": "x = '\ud800'"}, "solution.encoding"),
@@ -86,7 +91,7 @@ def test_a_fixed_source_is_another_solution() -> None:
     ],
 )
 def test_what_cannot_be_a_solution_is_refused(changes: dict[str, str], code: str) -> None:
-    offered = {"name": "n", "operator": OPERATOR, "filename": "n.py", "source": "x = 1\n"}
+    offered = {"name": "n", "operator": OPERATOR, "filename": "n.py", "source": RUN}
 
     with raises_code(code):
         solutions.submit(**(offered | changes))

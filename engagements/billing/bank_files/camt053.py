@@ -33,8 +33,8 @@ ID_CHARACTERS = 35
 
 
 def looks_like(content: bytes) -> bool:
-    """Whether a file looks like CAMT.053: XML that names it near its start."""
-    return b"camt.053" in content[:4000] and content.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"<"
+    """Whether a file is XML, of which CAMT.053 alone can be read."""
+    return content.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"<"
 
 
 def read(content: bytes) -> BankFile:

@@ -116,6 +116,7 @@ def test_a_table_waits_for_its_columns_and_they_are_remembered(world: World) -> 
 def test_an_unreadable_file_is_not_stored(world: World) -> None:
     for content, code in (
         (b"words", "bank_file.unreadable"),
+        (b"<Document><Broken", "bank_file.unreadable"),
         (statement(("10.00", "x")).replace(b">10.00<", b">many<"), "bank_file.unreadable"),
         (b"x" * (bank_imports.MAX_BYTES + 1), "bank_file.too_large"),
     ):

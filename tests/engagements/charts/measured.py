@@ -13,7 +13,13 @@ from benchmarks.verdict import consistency
 from kernels import catalogue
 
 Record = dict[str, Any]
-SOURCE = "def prepare(state, axes):\n    return state\n"
+SOURCE = """def prepare(state, axes):
+    return state
+
+
+def run(prepared, inputs, out):
+    pass
+"""
 CPU = {"kind": "cpu", "name": "Intel Xeon Platinum 8481C", "memory_bytes": 8_000_000_000}
 H200 = {"kind": "cuda", "name": "NVIDIA H200", "memory_bytes": 150_754_820_096}
 

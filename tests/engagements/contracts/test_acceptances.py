@@ -1,6 +1,6 @@
 """Each party accepts exactly the sealed terms, once; both acceptances put them in force."""
 
-from datetime import date, timedelta
+from datetime import timedelta
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -9,7 +9,7 @@ from engagements.contracts import offers
 from engagements.contracts.models import Party
 from engagements.contracts.time_box.models import TimeBox
 from engagements.engagement.models import Stage
-from tests.engagements.world import World, fresh
+from tests.engagements.world import World, fresh, today
 from tests.errors import declined
 
 CUSTOMER, HOUSE = Party.CUSTOMER, Party.CONSULTANCY
@@ -45,9 +45,14 @@ def test_a_contract_in_force_has_a_time_box_and_released_milestones(world: World
 
 
 def test_a_time_box_starts_no_earlier_than_the_contract_is_accepted(world: World) -> None:
-    contract = world.active(starts_on=date(2026, 1, 5))
+    contract = world.active(starts_on=today() - timedelta(days=20))
     accepted_on = contract.acceptances.latest("accepted_at").accepted_at.date()
     assert TimeBox.objects.get(engagement=contract.engagement).starts_on == accepted_on
+
+
+def test_an_offer_cannot_start_long_ago(world: World) -> None:
+    with declined("offer.starts_in_the_past"):
+        world.offered(starts_on=today() - timedelta(days=6 * 365))
 
 
 def test_only_the_sealed_digest_is_accepted_under_a_name(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
@@ -19,7 +20,7 @@ from engagements.ledger import chart
 from engagements.ledger.models import Entry
 from engagements.payouts import bank_matching, overpayment_refunds, refunds, transfer_files
 from engagements.payouts.match_models import TransferMatch
-from engagements.payouts.models import Transfer
+from engagements.payouts.models import Transfer, TransferFile
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_bank_imports import balance, imported, statement
@@ -38,6 +39,16 @@ def on_its_way(world: World) -> Transfer:
     account(world)
     transfer_files.make(settlements=[row], message_id="MSG-1", by=world.finance)
     return row.transfers.get()
+
+
+def test_an_account_without_a_bic_has_an_agent_that_says_so(
+    world: World, settings: LazySettings
+) -> None:
+    settings.BANK_ACCOUNT = settings.BANK_ACCOUNT | {"bic": ""}
+    on_its_way(world)
+    content = bytes(TransferFile.objects.get().content)
+    assert b"<FinInstnId />" not in content
+    assert b"<DbtrAgt><FinInstnId><Othr><Id>NOTPROVIDED</Id>" in content
 
 
 def named(transfer: Transfer, *, reason: str = "") -> str:

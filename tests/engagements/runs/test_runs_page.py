@@ -9,11 +9,13 @@ from uuid import uuid4
 import pytest
 from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
 
 from benchmarks.models import Run
 from benchmarks.services import runs as measuring
+from engagements.runs import live
 from engagements.runs.models import EngagementRun
 from tests.engagements import story as told
 from tests.engagements.story import Story
@@ -184,6 +186,32 @@ def test_the_estimate_is_drawn_against_the_target_as_it_closes_in(
     assert "replicate 1 of 3" in page
     assert "<html" not in page
     assert response["Cache-Control"] == "no-store"
+
+
+def test_close_lines_are_labelled_away_from_each_other() -> None:
+    history = [{"at_s": at, "ratio": 1.3, "low": None, "high": None} for at in (1.0, 2.0)]
+    close, apart = live.curve_of(history, 1.2), live.curve_of(history, 2.0)
+    assert close is not None
+    assert apart is not None
+    assert (close.is_crowded, close.is_above, apart.is_crowded) == (True, False, False)
+
+
+def test_an_open_run_has_its_state_once_where_it_is_refreshed(client: Client, story: Story) -> None:
+    asked = told.requested(story)
+    page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()
+    assert page.count("Queued") == page.count("Queued", page.index('id="live"')) > 0
+
+
+def test_a_disqualified_run_without_checks_claims_no_chance(client: Client, story: Story) -> None:
+    asked = told.finished(told.requested(story), 2.6)
+    caught = {"ratio": None, "low": None, "high": None}
+    summary = asked.run.record.summary
+    workloads = [each | caught for each in summary["workloads"]]
+    detection = "a candidate wrong on 1% of calls is caught with 0.00%"
+    summary |= caught | {"workloads": workloads, "calls_checked": 0, "detection": detection}
+    text = render_to_string("runs/_measured.html", {"data": {"summary": summary}})
+    assert "– to –" not in text
+    assert "0.00%" not in text
 
 
 def test_the_polling_stops_with_the_whole_result(client: Client, story: Story) -> None:

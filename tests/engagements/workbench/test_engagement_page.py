@@ -64,7 +64,7 @@ def test_what_came_in_late_goes_back_before_anybody_is_asked_to_close(
     settled = settlement.contract_version.engagement
     bill = settled.invoices.filter(kind="invoice").order_by("pk")[0]
     client.force_login(world.consultant)
-    assert next_of(client, settled).url == "#end"
+    assert next_of(client, settled).post == reverse("engagement-close", args=[settled.reference])
     world.paid_beyond(bill, Decimal(119), "late")
     overpaid = world.met_paid_and_overpaid(Decimal(119))
     for engagement in (settled, overpaid.engagement):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from typing import Any
 
@@ -12,8 +11,10 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
 from engagements.common.amount_fields import AmountError, parse_amount
+from engagements.common.date_fields import DayField
 from engagements.common.errors import ApplicationError
 from engagements.common.money import UnknownCurrency, minor_unit
+from engagements.common.row_fields import Cell, RowsField
 from engagements.evidence.models import Answer
 from engagements.evidence.readers import questions as values
 
@@ -68,13 +69,21 @@ class AnswerForm(forms.Form):
     answered_by = forms.CharField(
         max_length=160, label="Answered by", help_text="Usually an employee of the customer."
     )
-    answered_on = forms.DateField(
+    answered_on = DayField(
         label="On",
         initial=timezone.localdate,
-        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
     )
     note = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 2}))
-    field_order = ("entries", "percentile", "target_ms", "measured_ms", "amount", "currency")
+    field_order = (
+        "models",
+        "people",
+        "generations",
+        "percentile",
+        "target_ms",
+        "measured_ms",
+        "amount",
+        "currency",
+    )
 
     def clean(self) -> dict[str, Any]:
         """Parse the answer from all fields together."""
@@ -90,37 +99,20 @@ class AnswerForm(forms.Form):
         """Build the answer's JSON data from valid fields; by default the form's own fields."""
         return {name: cleaned[name] for name in self.fields if name not in AnswerForm.base_fields}
 
-
-def _entries(label: str, help_text: str, placeholder: str) -> forms.CharField:
-    widget = forms.Textarea(attrs={"rows": 3, "placeholder": placeholder})
-    return forms.CharField(
-        label=label, help_text=help_text, required=False, max_length=10_000, widget=widget
-    )
+    @classmethod
+    def initial_of(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """Return the JSON data of an answer as the form shows it."""
+        return value
 
 
-def _split(text: str) -> list[tuple[int, str, str]]:
-    """Split into non-empty lines: line number, first word, rest."""
-    lines = enumerate((line.strip() for line in text.splitlines()), start=1)
-    return [(number, *line.partition(" ")[::2]) for number, line in lines if line]
-
-
-def _date(word: str, line: int) -> str:
-    try:
-        return dt.date.fromisoformat(word).isoformat()
-    except ValueError as error:
-        raise ApplicationError(
-            f"Line {line}: start with a date, such as 2027-03-31 Llama 5.", code="answer.date"
-        ) from error
-
-
-def _axes(text: str, line: int) -> dict[str, int]:
+def _axes(text: str, row: int) -> dict[str, int]:
     """Parse comma-separated axes with their sizes."""
     found = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, size = re.sub(r"[=:]", " ", part).partition(" ")
         if not size.strip().isdecimal() or len(size.strip()) > LONGEST_SIZE:
             raise ApplicationError(
-                f"Line {line}: replace “{part}” by an axis and its size, such as head_dim 256.",
+                f"Row {row}: replace “{part}” by an axis and its size, such as head_dim 256.",
                 code="answer.axis",
             )
         found[name] = int(size)
@@ -131,72 +123,69 @@ class RoadmapForm(AnswerForm):
     """Planned models."""
 
     question = Question.ROADMAP
-    entries = _entries(
-        "Planned models",
-        "A date and a name per line, then the axes that change with it. Leave "
-        "empty if no change is planned.",
-        "2027-03-31 Llama 5; head_dim 256, heads 64",
+    models = RowsField(
+        Cell(name="expected_on", label="Date", kind="date"),
+        Cell(name="name", label="Model", placeholder="Llama 5"),
+        Cell(name="axes", label="Changed axes", is_required=False, placeholder="head_dim 256"),
+        label="Planned models",
+        help_text="With the axes of the operator that change. Leave empty if no change is planned.",
     )
 
     def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """Parse one model per line."""
-        models = []
-        for line, word, rest in _split(cleaned["entries"]):
-            name, _, axes = rest.partition(";")
-            models.append(
+        """Build the models with their axes."""
+        return {
+            "models": [
                 {
-                    "expected_on": _date(word, line),
-                    "name": name.strip(),
-                    "axes": _axes(axes, line),
+                    **row,
+                    "expected_on": str(row["expected_on"]),
+                    "axes": _axes(row["axes"] or "", at),
                 }
-            )
-        return {"models": models}
+                for at, row in enumerate(cleaned["models"], start=1)
+            ]
+        }
+
+    @classmethod
+    def initial_of(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer as the form shows it."""
+        return {
+            "models": [
+                {**row, "axes": ", ".join(f"{axis} {size}" for axis, size in row["axes"].items())}
+                for row in value["models"]
+            ]
+        }
 
 
 class MaintainersForm(AnswerForm):
     """Maintainers of the kernel."""
 
     question = Question.MAINTAINERS
-    entries = _entries(
-        "People",
-        "Hours a month and a name per line. Leave empty if nobody will.",
-        "12 Performance team",
+    people = RowsField(
+        Cell(name="name", label="Person or team", placeholder="Performance team"),
+        Cell(name="hours_a_month", label="Hours a month", kind="number", placeholder="12"),
+        label="People",
+        help_text="Leave empty if nobody will maintain it.",
     )
-
-    def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """Parse one person or team per line."""
-        people = []
-        for line, word, rest in _split(cleaned["entries"]):
-            try:
-                hours = float(word.replace(",", "."))
-            except ValueError as error:
-                raise ApplicationError(
-                    f"Line {line}: start with the hours a month, such as 12 Performance team.",
-                    code="answer.hours",
-                ) from error
-            people.append({"hours_a_month": hours, "name": rest.strip()})
-        return {"people": people}
 
 
 class GenerationsForm(AnswerForm):
     """GPUs that the kernel must support."""
 
     question = Question.GPU_GENERATIONS
-    entries = _entries(
-        "GPUs",
-        "A date and a name per line, or only a name for a GPU already in use.",
-        "H200\n2027-01-01 B200",
+    generations = RowsField(
+        Cell(name="name", label="GPU", placeholder="B200"),
+        Cell(name="planned_on", label="From", kind="date", is_required=False),
+        label="GPUs",
+        help_text="Leave the date empty for a GPU already in use.",
     )
 
     def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """Parse one GPU per line."""
-        generations = []
-        for line, word, rest in _split(cleaned["entries"]):
-            dated = word[:2].isdigit() and "-" in word
-            planned_on = _date(word, line) if dated else None
-            name = rest.strip() if dated else f"{word} {rest}".strip()
-            generations.append({"name": name, "planned_on": planned_on})
-        return {"generations": generations}
+        """Build the GPUs with ISO dates."""
+        return {
+            "generations": [
+                {**row, "planned_on": row["planned_on"] and row["planned_on"].isoformat()}
+                for row in cleaned["generations"]
+            ]
+        }
 
 
 class TailLatencyForm(AnswerForm):
@@ -225,8 +214,13 @@ class GpuBillForm(AnswerForm):
         try:
             minor_unit(code)
         except UnknownCurrency as error:
-            raise ValidationError(str(error)) from error
+            raise ValidationError(str(error), code="currency") from error
         return code
+
+    @classmethod
+    def initial_of(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """Return the monthly amount under the name of its field."""
+        return {"amount": value["amount_a_month"], "currency": value["currency"]}
 
     def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """Parse the amount in its currency."""

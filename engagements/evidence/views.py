@@ -236,7 +236,15 @@ def _questions(engagement: Engagement, bound: AnswerForm | None) -> list[Questio
             question=question,
             label=str(Answer.Question(question).label),
             answer=answers.get(question),
-            form=bound if bound and bound.question == question else form(prefix=question),
+            form=bound
+            if bound and bound.question == question
+            else _form(form, answers.get(question)),
         )
         for question, form in FORMS.items()
     ]
+
+
+def _form(form: type[AnswerForm], answer: Answer | None) -> AnswerForm:
+    """Return the form of a question, filled in with its answer."""
+    initial = {**form.initial_of(answer.value), "note": answer.note} if answer else {}
+    return form(prefix=form.question, initial=initial)

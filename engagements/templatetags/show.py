@@ -134,6 +134,12 @@ def tenths(value: float | None) -> str:
 
 
 @register.filter
+def signed_tenths(value: float | None) -> str:
+    """Format a difference of shares in percentage points, as +1.2; a dash for none."""
+    return NOT_MEASURED if value is None else f"{value * 100:+.1f}".replace("-", "\u2212")
+
+
+@register.filter
 def kibibytes(value: int | None) -> str:
     """Format a size in KiB, MiB or GiB."""
     if value is None:

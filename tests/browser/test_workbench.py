@@ -81,7 +81,7 @@ def choose_by_keyboard(page: Page) -> None:
 def move_a_threshold(page: Page) -> None:
     """Lower the minimum share of a hot operator for this engagement."""
     page.get_by_text("Change thresholds…").click()
-    page.get_by_label("Least share").fill("0.005")
+    page.get_by_label("Least share").fill("0.5")
     page.get_by_role("button", name="Set thresholds").click()
 
 

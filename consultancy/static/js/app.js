@@ -85,3 +85,21 @@ document.addEventListener("htmx:xhr:progress", (event) => {
   bar.hidden = false;
   bar.value = event.detail.loaded / event.detail.total;
 });
+
+// Rows of inputs: the button adds an empty row after the last.
+document.querySelectorAll("[data-add-row]").forEach((button) => (button.hidden = false));
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-add-row]");
+  if (!button) return;
+  const rows = button.closest("[data-rows]").querySelectorAll(".input-rows__row");
+  const row = rows[rows.length - 1].cloneNode(true);
+  row.setAttribute("aria-label", `Row ${rows.length + 1}`);
+  row.querySelectorAll("input").forEach((input) => {
+    input.name = input.name.replace(/-\d+-([^-]+)$/, `-${rows.length}-$1`);
+    input.setAttribute("aria-label", input.ariaLabel.replace(/\d+$/, rows.length + 1));
+    input.removeAttribute("id");
+    input.value = "";
+  });
+  button.before(row);
+  row.querySelector("input").focus();
+});

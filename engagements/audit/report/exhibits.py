@@ -88,6 +88,10 @@ def changed_thresholds(thresholds: Thresholds) -> list[ThresholdRow]:
     """Return the changed thresholds with their defaults."""
     moved = lines.as_data(thresholds)
     return [
-        ThresholdRow(name.replace("_", " "), f"{getattr(lines.DEFAULT, name):g}", f"{value:g}")
+        ThresholdRow(
+            name.replace("_", " "),
+            lines.shown(name, getattr(lines.DEFAULT, name)),
+            lines.shown(name, value),
+        )
         for name, value in moved.items()
     ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from engagements.audit.rules.devices import peak
 from engagements.audit.rules.inputs import Operator
 from engagements.evidence.readers import families
 from engagements.evidence.readers.facts import GroupTime, TraceFacts
@@ -80,3 +82,35 @@ def _suggestion(group: GroupTime) -> Suggestion:
         calls=group.calls,
         definitions=DEFINITIONS.get(group.name, ()) if group.kind == "family" else (),
     )
+
+
+# The dtype in a kernel's name, the narrower first: an FP8 product returns bfloat16.
+_DTYPES = {
+    "float8": re.compile(r"(?i)e4m3|e5m2|fp8|float8"),
+    "int8": re.compile(r"(?i)int8|(?<![a-z])s8(?![0-9])"),
+    "bfloat16": re.compile(r"(?i)bf16|bfloat16"),
+    "float16": re.compile(r"(?i)fp16|float16|c10::Half|__half"),
+}
+
+
+def needs_of(trace: TraceFacts | None) -> dict[str, str]:
+    """Return the GPU and the dtype of a profile, as `Needs` names them; empty where unknown.
+
+    The dtype is the one that names of kernels with the most time contain.
+    """
+    if trace is None:
+        return {}
+    found: dict[str, str] = {}
+    name = next((device.name for device in trace.devices if device.name), None)
+    if name is not None:
+        found["device"] = name
+        known = peak(name)
+        found |= {"architecture": known.architecture} if known else {}
+    time: dict[str, float] = {}
+    for kernel in trace.kernels:
+        dtype = next((each for each, sign in _DTYPES.items() if sign.search(kernel.name)), None)
+        if dtype is not None:
+            time[dtype] = time.get(dtype, 0.0) + kernel.busy_ms
+    if time:
+        found["dtype"] = max(time, key=lambda dtype: time[dtype])
+    return found

@@ -49,15 +49,15 @@ class Thresholds:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            highest = 1.0 if field.name in _SHARES else float("inf")
+            highest = 1.0 if field.name in SHARES else float("inf")
             if not 0 < value <= highest or value == float("inf"):
-                of_one = "; enter a share from 0 to 1" if field.name in _SHARES else ""
-                raise ValueError(f"{label_of(field.name)} cannot be {value:g}{of_one}.")
+                up_to = " and up to 100%" if field.name in SHARES else ""
+                raise ValueError(f"{label_of(field.name)}: enter a value above 0{up_to}.")
         if self.target <= 1 or self.notable_ratio < 1:
             raise ValueError("Enter a target above 1× and a notable ratio of at least 1×.")
 
 
-_SHARES = (
+SHARES = (
     "least_share",
     "strict_share",
     "covered_share",
@@ -68,7 +68,7 @@ _SHARES = (
 
 # Help texts of the form.
 MEANINGS = {
-    "least_share": "Check 1: required share of the wall-clock time, such as 0.05 for 5%.",
+    "least_share": "Check 1: required share of the wall-clock time.",
     "strict_share": "Check 1, stricter test: share of the wall-clock time.",
     "notable_ratio": "Check 2: end-to-end ratio that a kernel must reach over a library.",
     "counted_shapes": "Check 3: number of most frequent shapes to count.",
@@ -94,6 +94,11 @@ DEFAULT = Thresholds()
 def label_of(name: str) -> str:
     """Return the label of a threshold."""
     return name.replace("_", " ").capitalize()
+
+
+def shown(name: str, value: float) -> str:
+    """Format a threshold; shares are percentages, as everywhere on the pages."""
+    return f"{round(value * 100, 4):g}%" if name in SHARES else f"{value:g}"
 
 
 def as_data(thresholds: Thresholds) -> dict[str, Any]:

@@ -7,6 +7,7 @@ decimal with its currency.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -18,6 +19,8 @@ from engagements.common.text import strip_invisible
 
 MOST_ENTRIES = 50
 LONGEST_TEXT = 200
+# A year in the name of a GPU is a date that nobody would compute with.
+_YEAR = re.compile(r"\b20\d\d\b")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,6 +136,12 @@ def _check(value: Value) -> None:
                 )
         case Generations():
             _check_names(*(generation.name for generation in value.generations))
+            for generation in value.generations:
+                if _YEAR.search(generation.name):
+                    raise ApplicationError(
+                        f"Enter the date of “{generation.name}” beside the GPU, not in its name.",
+                        code="answer.date_in_name",
+                    )
         case TailLatency():
             _check_tail(value)
         case GpuBill():

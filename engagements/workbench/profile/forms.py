@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, fields
 from decimal import Decimal
 from typing import Any
@@ -13,10 +12,12 @@ from django.core.exceptions import ValidationError
 from engagements.audit.rules import Interval, Needs, Operator, Thresholds, Tried, Work
 from engagements.audit.rules import thresholds as lines
 from engagements.audit.rules.subject import Subject
+from engagements.audit.rules.suggestions import needs_of
 from engagements.common.amount_fields import AmountError, parse_amount
 from engagements.common.errors import ApplicationError
 from engagements.common.money import UnknownCurrency, minor_unit
-from engagements.evidence.readers import patterns
+from engagements.common.row_fields import Cell, RowsField
+from engagements.evidence.readers import TraceFacts, patterns
 from engagements.pitch.forms import DTYPES, GPUS
 from kernels import catalogue, coverage
 
@@ -92,25 +93,18 @@ class NeedsForm(forms.Form):
         choices=[(name, name.replace("_", " ").capitalize()) for name in coverage.FEATURES],
         widget=forms.CheckboxSelectMultiple,
     )
-    axes = forms.CharField(
-        required=False,
-        max_length=LONGEST,
-        help_text="Its sizes as they occur most, one a line.",
-        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "batch 16\nhead_dim 128"}),
+    axes = RowsField(
+        Cell(name="name", label="Axis", placeholder="batch"),
+        Cell(name="size", label="Size", kind="whole", placeholder="16"),
+        help_text="The most frequent sizes.",
     )
 
     # Options of the datalist; a plain function would be bound as a method.
     definitions = staticmethod(catalogue.operators)
 
     def clean_axes(self) -> dict[str, int]:
-        """A name and a size a line."""
-        found: dict[str, int] = {}
-        for line in filter(None, map(str.strip, str(self.cleaned_data["axes"]).splitlines())):
-            name, _, size = re.sub(r"[=:]", " ", line).partition(" ")
-            if not size.strip().isdecimal() or len(size.strip()) > 12:
-                raise ValidationError(f"“{line}” is no axis with its size, as in batch 16.")
-            found[name] = int(size)
-        return found
+        """Return the sizes by axis."""
+        return {row["name"]: row["size"] for row in self.cleaned_data["axes"]}
 
     def clean(self) -> dict[str, Any]:
         """The needs as the checks take them."""
@@ -197,12 +191,10 @@ class TriedForm(forms.Form):
     """A library that somebody held against the needs."""
 
     library = forms.CharField(max_length=120)
-    lacks = forms.CharField(
-        required=False,
-        max_length=LONGEST,
+    lacks = RowsField(
+        Cell(name="feature", label="Feature", placeholder="paged FP8 cache"),
         label="What it lacks",
-        help_text="One a line; empty when it fits.",
-        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Leave empty when it fits.",
     )
     ours_low = _ratio("A custom kernel was faster by, at least")
     ours_high = _ratio("at most")
@@ -211,17 +203,16 @@ class TriedForm(forms.Form):
         """What was tried, as the checks take it."""
         cleaned: dict[str, Any] = super().clean() or {}
         if not self.errors:
-            lacks = (line.strip() for line in cleaned["lacks"].splitlines())
             cleaned["tried"] = Tried(
                 library=cleaned["library"],
-                lacks=tuple(filter(None, lacks)),
+                lacks=tuple(row["feature"] for row in cleaned["lacks"]),
                 ratio=_interval(cleaned, "ours"),
             )
         return cleaned
 
 
 class ThresholdsForm(forms.Form):
-    """Every line that a check draws; an empty one is drawn where the sources draw it."""
+    """Every threshold of the checks, shares in percent; an empty one keeps its default."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -231,18 +222,26 @@ class ThresholdsForm(forms.Form):
                 forms.IntegerField if isinstance(usual, int) else forms.FloatField
             )(
                 required=False,
-                label=lines.label_of(line.name),
+                label=lines.label_of(line.name) + (", %" if line.name in lines.SHARES else ""),
                 help_text=lines.MEANINGS[line.name],
                 widget=forms.TextInput(
-                    attrs={"inputmode": "decimal", "placeholder": f"{usual:g}", "size": 8}
+                    attrs={
+                        "inputmode": "decimal",
+                        "placeholder": lines.shown(line.name, usual).removesuffix("%"),
+                        "size": 8,
+                    }
                 ),
             )
 
     def clean(self) -> dict[str, Any]:
-        """The lines that are drawn elsewhere than usual."""
+        """Return the changed thresholds, shares as fractions."""
         cleaned: dict[str, Any] = super().clean() or {}
         if not self.errors:
-            changes = {name: value for name, value in cleaned.items() if value is not None}
+            changes = {
+                name: value / 100 if name in lines.SHARES else value
+                for name, value in cleaned.items()
+                if value is not None
+            }
             try:
                 lines.from_data(changes)
             except ValueError as error:
@@ -262,8 +261,10 @@ def _interval(cleaned: dict[str, Any], name: str) -> Interval | None:
     return Interval(low=low, high=high)
 
 
-def initial_of(subject: Subject, thresholds: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What every form starts from: what is set now."""
+def initial_of(
+    subject: Subject, thresholds: dict[str, Any], trace: TraceFacts | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return the initial data of every form: the present values, GPU and dtype of the profile."""
     needs, work = subject.needs, subject.work
     operator = subject.operator
     is_pattern = operator is not None and operator.kind == "pattern"
@@ -275,11 +276,14 @@ def initial_of(subject: Subject, thresholds: dict[str, Any]) -> dict[str, dict[s
     return {
         "operator": {"pattern": operator.pattern if operator and is_pattern else ""},
         "traffic": {},
-        "needs": asdict(needs) | {"axes": _axes(needs)} if needs else {},
+        "needs": asdict(needs) | {"axes": _axes(needs)} if needs else needs_of(trace),
         "work": asdict(work) if work else {},
         "estimates": estimates,
         "tried": {},
-        "thresholds": thresholds,
+        "thresholds": {
+            name: round(value * 100, 4) if name in lines.SHARES else value
+            for name, value in thresholds.items()
+        },
     }
 
 
@@ -288,8 +292,8 @@ def _ends(name: str, found: Interval | None) -> dict[str, float | None]:
     return {f"{name}_low": low, f"{name}_high": high}
 
 
-def _axes(needs: Needs) -> str:
-    return "\n".join(f"{name} {size}" for name, size in needs.axes.items())
+def _axes(needs: Needs) -> list[dict[str, Any]]:
+    return [{"name": name, "size": size} for name, size in needs.axes.items()]
 
 
 FORMS: dict[str, type[forms.Form]] = {

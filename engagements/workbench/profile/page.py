@@ -17,13 +17,14 @@ from engagements.audit.audit_inputs import subject_of
 from engagements.audit.findings import is_due
 from engagements.audit.models import Audit
 from engagements.audit.report.sections import sections_of
+from engagements.audit.rules import thresholds as lines
 from engagements.audit.rules.subject import Subject
 from engagements.audit.rules.suggestions import suggest
 from engagements.engagement.models import Engagement, Stage
 from engagements.evidence import services as evidence
 from engagements.evidence.forms import FilesForm
 from engagements.workbench.profile import pictures
-from engagements.workbench.profile.bench import bench_of
+from engagements.workbench.profile.bench import Bench, bench_of
 from engagements.workbench.profile.forms import FORMS, initial_of
 
 STOP_POLLING = 286
@@ -78,7 +79,11 @@ def context_of(
         "audit": audit,
         "subject": subject,
         "suggestions": suggest(bench.trace.facts) if bench.trace else (),
-        "forms": _forms(subject, audit, bound or {}),
+        "forms": _forms(subject, audit, bench, bound or {}),
+        "thresholds": [
+            (lines.label_of(name), lines.shown(name, value))
+            for name, value in (audit.thresholds if audit else {}).items()
+        ],
         **(_found(audit) if audit else {}),
     }
 
@@ -88,9 +93,10 @@ def _is_due(engagement: Engagement, audit: Audit | None) -> bool:
 
 
 def _forms(
-    subject: Subject, audit: Audit | None, bound: dict[str, forms.Form]
+    subject: Subject, audit: Audit | None, bench: Bench, bound: dict[str, forms.Form]
 ) -> dict[str, forms.Form]:
-    initial = initial_of(subject, audit.thresholds if audit else {})
+    trace = bench.audited.facts if bench.audited else None
+    initial = initial_of(subject, audit.thresholds if audit else {}, trace)
     return {
         name: bound.get(name) or form(prefix=name, initial=initial[name])
         for name, form in FORMS.items()

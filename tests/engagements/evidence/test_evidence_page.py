@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
+from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -11,8 +13,9 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from engagements.common import uploads
+from engagements.common.row_fields import RowsField
 from engagements.engagement.models import Engagement
-from engagements.evidence import reading
+from engagements.evidence import questionnaire, reading
 from engagements.evidence import services as evidence
 from engagements.evidence.models import Answer, Evidence
 from tests.engagements import evidence_world as kept
@@ -152,7 +155,10 @@ def test_too_much_is_refused_before_a_byte_of_it_is_kept(
 def test_an_answer_keeps_whose_word_it_is_and_its_day(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
     data = {
-        "maintainers-entries": "12 Performance team\n4,5 Greta",
+        "maintainers-people-0-name": "Performance team",
+        "maintainers-people-0-hours_a_month": "12",
+        "maintainers-people-2-name": "Greta",
+        "maintainers-people-2-hours_a_month": "4,5",
         "maintainers-answered_by": "Sigrid",
         "maintainers-answered_on": "2026-01-31",
         "maintainers-note": "By telephone.",
@@ -171,7 +177,11 @@ def test_a_model_to_come_names_the_axes_that_change_with_it(
 ) -> None:
     engagement = world.scoping()
     data = {
-        "roadmap-entries": "2027-03-31 Llama 5; head_dim 256, heads=64\n2028-01-01 Llama 6",
+        "roadmap-models-0-expected_on": "2027-03-31",
+        "roadmap-models-0-name": "Llama 5",
+        "roadmap-models-0-axes": "head_dim 256, heads=64",
+        "roadmap-models-1-expected_on": "2028-01-01",
+        "roadmap-models-1-name": "Llama 6",
         "roadmap-answered_by": "Sigrid",
         "roadmap-answered_on": "2026-01-31",
     }
@@ -184,30 +194,77 @@ def test_a_model_to_come_names_the_axes_that_change_with_it(
 
 
 @pytest.mark.parametrize(
-    ("question", "field", "typed"),
+    ("question", "typed", "code"),
     [
-        ("maintainers", "entries", "many Greta"),
-        ("roadmap", "entries", "soon Llama 5"),
-        ("roadmap", "entries", "2027-03-31 Llama 5; head_dim wide"),
-        ("gpu_generations", "entries", "2027-13-01 B200"),
-        ("gpu_generations", "entries", "\u200b"),
-        ("tail_latency", "percentile", "99"),
-        ("gpu_bill", "currency", "XXQ"),
+        ("maintainers", {"people-0-name": "Greta", "people-0-hours_a_month": "many"}, "row.number"),
+        ("maintainers", {"people-0-hours_a_month": "12"}, "row.missing"),
+        ("roadmap", {"models-0-name": "Llama 5", "models-0-expected_on": "soon"}, "row.date"),
+        (
+            "roadmap",
+            {
+                "models-0-name": "Llama 5",
+                "models-0-expected_on": "2027-03-31",
+                "models-0-axes": "head_dim wide",
+            },
+            "answer.axis",
+        ),
+        ("gpu_generations", {"generations-0-name": "B300 2027"}, "answer.date_in_name"),
+        ("gpu_generations", {"generations-0-name": "\u200b"}, "row.missing"),
+        ("tail_latency", {"percentile": "99"}, "answer.tail_incomplete"),
+        ("gpu_bill", {"amount": "1", "currency": "XXQ"}, "currency"),
     ],
 )
-def test_an_answer_that_is_none_is_asked_for_again(
-    signed_in: Client, world: World, question: str, field: str, typed: str
+def test_an_answer_that_is_not_understood_is_declined_by_its_code(
+    signed_in: Client, world: World, question: str, typed: dict[str, str], code: str
 ) -> None:
     engagement = world.scoping()
-    data = {"answered_by": "Sigrid", "answered_on": "2026-01-31", "amount": "1", field: typed}
+    data = {"answered_by": "Sigrid", "answered_on": "2026-01-31", **typed}
     response = signed_in.post(
         url("evidence-answer", engagement, question),
         {f"{question}-{name}": value for name, value in data.items()},
     )
     assert response.status_code == 422
     [row] = [row for row in response.context["questions"] if row.question == question]
-    assert row.form.errors
+    found = [
+        error["code"] for errors in row.form.errors.get_json_data().values() for error in errors
+    ]
+    assert found == [code]
     assert not Answer.objects.exists()
+
+
+def test_a_changed_answer_starts_from_the_present_one(signed_in: Client, world: World) -> None:
+    engagement = world.scoping()
+    values: dict[str, dict[str, Any]] = {
+        "roadmap": {"models": [{"expected_on": "2027-03-31", "name": "Llama 5", "axes": {"h": 8}}]},
+        "maintainers": {"people": [{"name": "Greta", "hours_a_month": 4.5}]},
+        "gpu_generations": {"generations": [{"name": "H200", "planned_on": None}]},
+        "tail_latency": {"percentile": 99.0, "target_ms": 50.0, "measured_ms": None},
+        "gpu_bill": {"amount_a_month": "90000.00", "currency": "EUR"},
+    }
+    for question, value in values.items():
+        questionnaire.record(
+            engagement=engagement,
+            question=question,
+            value=value,
+            answered_by="Sigrid",
+            answered_on=dt.date(2026, 1, 31),
+            by=world.consultant,
+        )
+    for row in signed_in.get(url("engagement-evidence", engagement)).context["questions"]:
+        sent = {field.html_name: field.value() for field in row.form}
+        data = {name: value for name, value in sent.items() if isinstance(value, str | float)}
+        for field in row.form:
+            if isinstance(field.field, RowsField):
+                data |= {
+                    f"{field.html_name}-{at}-{name}": value or ""
+                    for at, cells in enumerate(field.value())
+                    for name, value in cells.items()
+                }
+        data[f"{row.question}-answered_by"] = "Sigrid"
+        data[f"{row.question}-answered_on"] = "2026-02-01"
+        again = signed_in.post(url("evidence-answer", engagement, row.question), data)
+        assert again.status_code == 302
+        assert Answer.objects.filter(question=row.question)[0].value == values[row.question]
 
 
 def test_a_page_of_many_files_asks_the_database_as_often_as_one_of_few(

@@ -22,6 +22,15 @@ from tests.engagements.world import World, fresh
 pytestmark = pytest.mark.django_db
 
 
+AXES = {
+    "axes-0-name": "batch",
+    "axes-0-size": "16",
+    "axes-1-name": "head_dim",
+    "axes-1-size": "128",
+}
+TRIED = {"library": "FlashInfer", "lacks-0-feature": "our paging"}
+
+
 def url(name: str, engagement: Engagement, *more: str) -> str:
     return reverse(name, args=[engagement.reference, *more])
 
@@ -72,11 +81,11 @@ def test_a_pattern_chooses_kernels_by_name(signed_in: Client, audit: Audit) -> N
 
 def test_needs_work_and_estimates_reach_the_checks(signed_in: Client, audit: Audit) -> None:
     needs = {"definition": "flash_attention", "dtype": "bfloat16", "architecture": "sm90"}
-    assert put(signed_in, audit, "needs", **needs, axes="batch 16\nhead_dim=128") == 302
+    assert put(signed_in, audit, "needs", **needs, **AXES) == 302
     assert put(signed_in, audit, "work", weeks="6", fee="48,000.00", currency="eur") == 302
     estimates = {"share_percent": "40", "kernel_low": "2", "kernel_high": "3"}
     assert put(signed_in, audit, "estimates", **estimates) == 302
-    assert put(signed_in, audit, "tried", library="FlashInfer", lacks="our paging") == 302
+    assert put(signed_in, audit, "tried", **TRIED) == 302
     audit.refresh_from_db()
     subject = audit.subject
     assert subject["needs"]["axes"] == {"batch": 16, "head_dim": 128}
@@ -95,12 +104,12 @@ def test_needs_work_and_estimates_reach_the_checks(signed_in: Client, audit: Aud
 @pytest.mark.parametrize(
     ("what", "typed", "field"),
     [
-        ("needs", {"definition": "x", "axes": "batch many"}, "axes"),
+        ("needs", {"definition": "x", "axes-0-name": "batch", "axes-0-size": "many"}, "axes"),
         ("work", {"weeks": "6", "fee": "1.000"}, "__all__"),
         ("work", {"weeks": "0"}, "weeks"),
         ("estimates", {"kernel_low": "3", "kernel_high": "2"}, "__all__"),
         ("thresholds", {"target": "0.5"}, "__all__"),
-        ("thresholds", {"least_share": "7"}, "__all__"),
+        ("thresholds", {"least_share": "700"}, "__all__"),
         ("tried", {"library": ""}, "library"),
     ],
 )
@@ -118,11 +127,11 @@ def test_a_threshold_is_moved_for_this_engagement_and_recorded(
     signed_in: Client, audit: Audit
 ) -> None:
     assert put(signed_in, audit, "operator", choice="family:attention") == 302
-    assert put(signed_in, audit, "thresholds", least_share="0.8") == 302
+    assert put(signed_in, audit, "thresholds", least_share="80") == 302
     assert audit.findings.get(check_name="hot").outcome == "fail"
     event = audit.engagement.events.get(verb="audit.thresholds_set")
     assert event.changes["thresholds"] == [{}, {"least_share": 0.8}]
-    assert "least_share: 0.8" in bench(signed_in, audit)
+    assert "Least share: 80%" in bench(signed_in, audit)
 
 
 def test_an_override_stands_beside_what_was_computed(
@@ -266,3 +275,24 @@ def test_the_operators_of_the_catalogue_are_offered(signed_in: Client, audit: Au
     page = signed_in.get(url("engagement-workbench", audit.engagement)).content.decode()
     offered = page.partition('<datalist id="definitions">')[2].partition("</datalist>")[0]
     assert set(re.findall(r'value="([^"]+)"', offered)) == set(catalogue.operators())
+
+
+def test_requirements_start_with_the_gpu_and_dtype_of_the_profile(
+    signed_in: Client, audit: Audit
+) -> None:
+    page = signed_in.get(url("engagement-workbench", audit.engagement))
+    assert page.context["forms"]["needs"].initial == {
+        "device": "NVIDIA H200",
+        "architecture": "sm90",
+        "dtype": "bfloat16",
+    }
+
+
+def test_the_shapes_are_listed_with_calls_share_and_drift(
+    signed_in: Client, audit: Audit, world: World
+) -> None:
+    log = b"batch,seq_len\n" + b"1,128\n" * 600 + b"2,256\n" * 300
+    kept.added(audit.engagement, world.consultant, "moved.csv", log)
+    page = bench(signed_in, audit)
+    assert "1 × 128 600 66.7% \u2212100.0" in page
+    assert "2 × 256 300 33.3% +100.0" in page

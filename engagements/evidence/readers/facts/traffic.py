@@ -8,12 +8,17 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shape:
-    """A shape of the traffic. `share_of_time` is None without durations."""
+    """A shape of the traffic. `share_of_time` is None without durations.
+
+    `drift` is its share of the calls in the last third less that in the first, -1 to 1; None
+    where the log has no order.
+    """
 
     axes: dict[str, str]
     calls: int
     share_of_calls: float
     share_of_time: float | None
+    drift: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,7 @@ import numpy as np
 from engagements.evidence.readers import limits
 from engagements.evidence.readers.arrays import Flags, Floats, Integers
 from engagements.evidence.readers.errors import EvidenceError
-from engagements.evidence.readers.facts import Drift, Shape, TrafficFacts
+from engagements.evidence.readers.facts import Shape, TrafficFacts
 from engagements.evidence.readers.opening import Opened
 from engagements.evidence.readers.traffic import stability
 from engagements.evidence.readers.traffic.calls import Calls
@@ -43,6 +43,7 @@ def _facts(calls: Calls) -> TrafficFacts:
     time = stability.totals(shape[timed], (count * duration)[timed], len(calls.shapes))
     has_time = bool(timed.any()) and time.sum() > 0
     order = np.argsort(-by_shape, kind="stable")
+    thirds = _thirds(calls, shape.astype(np.int64), count)
     return TrafficFacts(
         axes=calls.columns.axes,
         calls=int(by_shape.sum()),
@@ -60,9 +61,9 @@ def _facts(calls: Calls) -> TrafficFacts:
         duration_unit=calls.columns.duration_unit,
         curve_of_calls=stability.curve(by_shape),
         curve_of_time=stability.curve(time) if has_time else None,
-        drift=_drift(calls, shape.astype(np.int64), count),
+        drift=None if thirds is None else stability.drift(*thirds),
         models=calls.models,
-        shapes=_listed(calls, by_shape, time if has_time else None, order),
+        shapes=_listed(calls, by_shape, time if has_time else None, order, thirds),
         warnings=tuple(_warnings(calls, timed, has_time)),
     )
 
@@ -73,27 +74,33 @@ def _quantile(duration: Floats, count: Floats, timed: Flags, share: float) -> fl
     return stability.quantile(duration[timed], count[timed], share)
 
 
-def _drift(calls: Calls, shape: Integers, count: Floats) -> Drift | None:
-    """Compute the drift in order of timestamps, else of rows; None for a histogram."""
+def _thirds(calls: Calls, shape: Integers, count: Floats) -> tuple[Floats, Floats] | None:
+    """Return the thirds in order of timestamps, else of rows; None for a histogram."""
     when = np.frombuffer(calls.when)
     if not np.isnan(when).any():
         order = np.argsort(when, kind="stable")
-        return stability.drift(shape[order], count[order], len(calls.shapes))
+        return stability.thirds(shape[order], count[order], len(calls.shapes))
     if calls.columns.count is not None:
         return None
-    return stability.drift(shape, count, len(calls.shapes))
+    return stability.thirds(shape, count, len(calls.shapes))
 
 
 def _listed(
-    calls: Calls, by_shape: Floats, time: Floats | None, order: Integers
+    calls: Calls,
+    by_shape: Floats,
+    time: Floats | None,
+    order: Integers,
+    thirds: tuple[Floats, Floats] | None,
 ) -> tuple[Shape, ...]:
     total = by_shape.sum()
+    moved = None if thirds is None else thirds[1] / thirds[1].sum() - thirds[0] / thirds[0].sum()
     return tuple(
         Shape(
             axes=dict(zip(calls.columns.axes, calls.shapes[number], strict=True)),
             calls=int(by_shape[number]),
             share_of_calls=float(by_shape[number] / total),
             share_of_time=None if time is None else float(time[number] / time.sum()),
+            drift=None if moved is None else float(moved[number]),
         )
         for number in order[: limits.LISTED_SHAPES].tolist()
     )

@@ -63,8 +63,11 @@ def quantile(values: Floats, weights: Floats, share: float) -> float:
     return float(values[order][min(int(place), len(values) - 1)])
 
 
-def drift(shape: Integers, count: Floats, shapes: int) -> Drift | None:
-    """Compare the last third of the calls with the first; rows in order. None below three rows."""
+def thirds(shape: Integers, count: Floats, shapes: int) -> tuple[Floats, Floats] | None:
+    """Return the calls of each shape in the first and the last third; rows in order.
+
+    None below three rows.
+    """
     if len(shape) < 3:
         return None
     reached = np.cumsum(count)
@@ -73,7 +76,11 @@ def drift(shape: Integers, count: Floats, shapes: int) -> Drift | None:
     if not first.any() or not last.any():
         return None
     before = totals(shape[first], count[first], shapes)
-    after = totals(shape[last], count[last], shapes)
+    return before, totals(shape[last], count[last], shapes)
+
+
+def drift(before: Floats, after: Floats) -> Drift:
+    """Compare the last third of the calls (`after`) with the first (`before`), by shape."""
     difference = np.abs(before / before.sum() - after / after.sum())
     return Drift(
         distance=float(difference.sum() / 2),

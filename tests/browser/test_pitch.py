@@ -75,6 +75,10 @@ def test_another_operator_of_an_uploaded_profile_can_be_chosen(window: Window) -
     acts.send(chosen)
     assert hot.inner_text() != before
 
+    # A declined form focuses its first error.
+    page.goto("/pitch/?share=140")
+    expect(page.locator("[name=share]")).to_be_focused()
+
 
 def test_the_pages_fit_and_read(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     viewer = Viewer(window)

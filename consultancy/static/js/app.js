@@ -103,3 +103,6 @@ document.addEventListener("click", (event) => {
   button.before(row);
   row.querySelector("input").focus();
 });
+
+// After a declined form, focus the first field with an error. Django marks it as invalid.
+document.querySelector("[aria-invalid=true]:not([type=hidden])")?.focus();

@@ -11,6 +11,7 @@ from django import template
 from engagements.contracts.time_box.burn_down import BurnDown
 from engagements.contracts.time_box.models import Pause
 from engagements.contracts.time_box.services import DAYS_A_WEEK
+from engagements.contracts.time_box.waiting import WaitingStop
 from engagements.templatetags.show import ratio as ratio_text
 from engagements.templatetags.show import tone_of
 
@@ -216,7 +217,7 @@ def timebox_bar(clock: BurnDown, is_decided: bool = False) -> dict[str, TimeboxB
     return {"bar": TimeboxBar(clock, is_decided)}
 
 
-def _pause(pause: Pause) -> str:
+def _pause(pause: Pause | WaitingStop) -> str:
     return (
         f"paused from {_date(pause.starts_on)} to {_date(pause.ends_on)}, "
         f"waiting for {pause.waits_for}"

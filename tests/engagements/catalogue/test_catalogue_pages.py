@@ -77,7 +77,7 @@ def test_the_catalogue_is_sorted_by_any_column() -> None:
     measured = [
         one.first.report for one in queries.in_order(queries.entries(), "ratio") if one.first
     ]
-    ratios = [report.ratio for report in measured]
+    ratios = [report.ratio or 0.0 for report in measured]
     assert ratios == sorted(ratios, reverse=True)
     assert queries.in_order(queries.entries(), "'; --") == list(queries.entries())
 

@@ -26,7 +26,6 @@ from tests.engagements.proofs.lives.asking import EVERY, request
 from tests.engagements.proofs.lives.banking import Banking
 from tests.engagements.proofs.lives.delivering import Delivering
 from tests.engagements.proofs.lives.invoicing import Invoicing
-from tests.engagements.proofs.lives.settling import Settling
 from tests.engagements.world import closed_month, days
 
 AUDIT_COST = Decimal("6000")
@@ -66,7 +65,7 @@ def terms(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-class Life(Agreeing, Delivering, Invoicing, Settling, Banking):
+class Life(Agreeing, Delivering, Invoicing, Banking):
     """One engagement, and everybody who may ask something of it."""
 
     @initialize(figures=terms(), start=st.sampled_from(OFTEN), seed=st.integers(0, 2**32))

@@ -13,12 +13,11 @@ from engagements.common import money
 from engagements.payouts import bank_matching
 from engagements.payouts.models import OverpaymentRefund, Transfer
 from tests.engagements.billing.test_bank_imports import imported, statement
-from tests.engagements.proofs.lives.asking import BILLED, WHICH, Asking, request
+from tests.engagements.proofs.lives.asking import BILLED, WHICH, request
+from tests.engagements.proofs.lives.settling import Settling
 
-LATER = [True, False, False, False]
 
-
-class Banking(Asking):
+class Banking(Settling):
     """The bank, and finance who reads its statements."""
 
     @request(
@@ -92,6 +91,9 @@ class Banking(Asking):
         )
         if done and kind == "returned" and state == "paid":
             self.granted["return of a paid refund"] += 1
+            # The approver is declined, the other person pays it again.
+            for who in ("controller", "finance"):
+                self.move_money("paid", which, who)
 
     def _line(self, amount: Decimal, currency: str, end_to_end_id: str) -> BankLine:
         """Import a statement of one line, dated today."""

@@ -161,16 +161,20 @@ def audit_earned(position: Positions, earned: Decimal) -> Effect:
 def met(position: Positions, *, unbilled: Decimal) -> Effect:
     """The target was met: recognise the fee as revenue, billed or not (see `REVENUE_RULE`).
 
-    `unbilled` is the net of the contract that is not billed yet, the audit's included.
+    `unbilled` is the net of the contract that is not billed yet, the audit's included. What was
+    credited of the audit, and is not billed again, is no revenue of it any more.
     """
     deferred = position.credit(chart.FEES_DEFERRED)
     at_risk = position.credit(chart.REFUND_LIABILITY)
-    earned = max(unbilled - position.debit(chart.AUDIT_UNBILLED), NOTHING)
+    rest = unbilled - position.debit(chart.AUDIT_UNBILLED)
+    earned, forgone = max(rest, NOTHING), max(-rest, NOTHING)
     return {
         chart.FEES_DEFERRED: deferred,
         chart.REFUND_LIABILITY: at_risk,
         chart.FEES_UNBILLED: earned,
         chart.FEE_REVENUE: -deferred - at_risk - earned,
+        chart.AUDIT_UNBILLED: -forgone,
+        chart.AUDIT_REVENUE: forgone,
     }
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from engagements import closing
 from engagements.billing import credit_notes, reversals, write_offs
+from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.milestones import services as milestones
 from engagements.contracts.models import ContractVersion
 from engagements.ledger.models import Entry
@@ -68,6 +69,20 @@ def test_an_audit_credited_after_met_reduces_audit_revenue(world: World) -> None
     after = balances(contract)
     assert (after["fee_revenue"], after.get("audit_revenue", 0)) == (-FEE, 0)
     assert "audit_unbilled" not in after
+
+
+def test_an_audit_credited_before_met_and_billed_no_more_is_no_revenue(world: World) -> None:
+    parts = [
+        MilestoneDraft("Fee", Decimal(42000), "signed"),
+        MilestoneDraft("Audit", Decimal(6000), "audit_delivered"),
+    ]
+    contract = world.active(milestones=parts)
+    invoice = world.invoice(*contract.milestones.all())
+    credit_notes.credit(invoice=invoice, reason="Goodwill", net=Decimal(43000), by=world.finance)
+    assert balances(contract)["audit_unbilled"] == 1000
+    world.conclude(world.request(contract), "met")
+    after = balances(contract)
+    assert (after["audit_revenue"], after.get("audit_unbilled", 0)) == (-5000, 0)
 
 
 def test_a_fee_credited_after_met_reduces_fee_revenue_unless_it_is_billed_again(

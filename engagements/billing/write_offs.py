@@ -134,9 +134,7 @@ def _post(
     row: WriteOff, engagement: Engagement, by: User, *, is_approved: bool = False
 ) -> WriteOff:
     row.invoice.engagement = engagement
-    row.state, row.decided_at = State.POSTED, timezone.now()
-    row.approved_by = by if is_approved else None
-    validation.save_validated(row)
+    second_person.decide(row, to=State.POSTED, by=by if is_approved else None)
     postings.written_off(row)
     _record(row, engagement, by)
     return row

@@ -92,7 +92,7 @@ def send(
     _require_state(row, State.PROPOSED, to="to be sent")
     second_person.require_another(row, by=by, step="sends it")
     account = refund_accounts.account_for(
-        engagement.customer, by=by, approved_by=None, subject=row.subject
+        engagement.customer, by=by, approver=None, subject=row.subject
     )
     require_overpaid(row.invoice, row.amount)
     row.left = withdraw(row.invoice, Payment.Kind.PAID_BACK, row.amount, end_to_end_id(row), by)

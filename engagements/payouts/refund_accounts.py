@@ -82,16 +82,16 @@ def blocking_reason(customer: Customer) -> str:
 
 
 def account_for(
-    customer: Customer, *, by: User, approved_by: int | None, subject: str
+    customer: Customer, *, by: User, approver: User | None, subject: str
 ) -> BankAccount | None:
     """Return the account for a refund that `by` sends; None where the customer named none.
 
-    Raises ApplicationError where the account waits, or `by` or the approver (its id) set it.
+    Raises ApplicationError where the account waits, or `by` or the approver set it.
     """
     account = current(customer)
     if account is not None and (reason := blocking_reason(customer)):
         raise ApplicationError(reason, code="refund_account.waiting")
-    require_other_people(customer, account=account, by=by, approved_by=approved_by, subject=subject)
+    require_other_people(customer, account=account, by=by, approver=approver, subject=subject)
     return account
 
 
@@ -100,19 +100,21 @@ def require_other_people(
     *,
     account: BankAccount | None,
     by: User,
-    approved_by: int | None,
+    approver: User | None,
     subject: str,
 ) -> None:
     """Require that neither `by` nor the approver set the account in use or the newest one."""
     newest = customer.bank_accounts.first()
     setters = {row.added_by_id for row in (account, newest) if row is not None} - {None}
-    if second_person.is_missing(by=by, others=setters, subject=subject) or (
-        approved_by in setters and not second_person.approvals(subject).exists()
-    ):
-        raise ApplicationError(
-            "Whoever entered the refund account neither approves nor sends the refund.",
-            code="refund_account.same_person",
-        )
+    for person in (by, approver):
+        if person is not None:
+            second_person.require(
+                by=person,
+                others=setters,
+                subject=subject,
+                code="refund_account.same_person",
+                message="Whoever entered the refund account neither approves nor sends the refund.",
+            )
 
 
 @transaction.atomic

@@ -203,7 +203,7 @@ def _start(
     disputes.require_none_open(row)
     require_another_payer(row, by)
     account = refund_accounts.account_for(
-        engagement.customer, by=by, approved_by=row.approved_by_id, subject=row.subject
+        engagement.customer, by=by, approver=row.approved_by, subject=row.subject
     )
     _require_covered(row)
     attempt = row.transfers.count() + 1

@@ -90,6 +90,13 @@ CONTROLS = (
         f"{TWO}::test_the_approver_does_not_pay",
     ),
     Control(
+        "The sender of a refund does not mark it as failed without a bank line, and so sends it "
+        "once.",
+        "refund.same_person",
+        "transfer.failed_by_another",
+        f"{STEALING}::test_who_sent_a_refund_does_not_send_it_again_alone",
+    ),
+    Control(
         "The person who entered the refund account neither approves nor transfers a refund.",
         "refund_account.same_person",
         "transfer.approver",

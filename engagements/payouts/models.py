@@ -20,6 +20,7 @@ from engagements.payouts.triggers import (
     CHECK_FAILED,
     CHECK_SENT,
     CHECK_TRANSFER,
+    FAILED_BY_ANOTHER,
     SENT_BY_ANOTHER,
     STARTED_BY_ANOTHER,
 )
@@ -86,6 +87,9 @@ class Transfer(models.Model):
     )
     reference = models.CharField(max_length=80, blank=True)
     failure_reason = models.TextField(blank=True)
+    failed_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         ordering: ClassVar = ["settlement", "-attempt"]
@@ -110,13 +114,17 @@ class Transfer(models.Model):
                     valued_on__isnull=True,
                     reference="",
                     failure_reason="",
+                    failed_by__isnull=True,
                 )
                 | (
                     Q(outcome="paid", ended_at__isnull=False, failure_reason="")
-                    & Q(valued_on__isnull=False)
+                    & Q(valued_on__isnull=False, failed_by__isnull=True)
                     & ~Q(reference="")
                 )
-                | (Q(outcome="failed", ended_at__isnull=False) & ~Q(failure_reason="")),
+                | (
+                    Q(outcome="failed", ended_at__isnull=False, failed_by__isnull=False)
+                    & ~Q(failure_reason="")
+                ),
                 name="transfer_ends_with_a_reference_or_a_reason",
                 violation_error_message="An ended transfer needs a reference or a reason.",
             ),
@@ -125,7 +133,10 @@ class Transfer(models.Model):
             Protect(name="deletion", operation=pgtrigger.Delete),
             ReadOnly(
                 name="order",
-                exclude=["outcome", "ended_at", "valued_on", "reference", "failure_reason"],
+                exclude=[
+                    *("outcome", "ended_at", "valued_on", "reference"),
+                    *("failure_reason", "failed_by"),
+                ],
             ),
             Protect(
                 name="ended",
@@ -138,6 +149,7 @@ class Transfer(models.Model):
             CHECK_ACCOUNT,
             STARTED_BY_ANOTHER,
             APPROVER_SET_NO_ACCOUNT,
+            FAILED_BY_ANOTHER,
         ]
 
     def __str__(self) -> str:

@@ -118,12 +118,12 @@ def mark_failed(
     reason: str,
     by: User,
     attempt: int | None = None,
-    valued_on: date | None = None,
 ) -> Settlement:
     """Record a failed transfer. The refund may be retried or the settlement voided.
 
-    `attempt` is the one shown to `by`: declined when another is on its way. `valued_on` is the
-    value date of the bank line that returned it.
+    The sender may not, or one person could send an approved refund again; a bank line that
+    returns it needs no other person (`record_return`). `attempt` is the one shown to `by`:
+    declined when another is on its way.
     """
     row, engagement = locked(settlement)
     require_finance(by)
@@ -137,8 +137,27 @@ def mark_failed(
             "The refund was transferred again while you were looking; review it again.",
             code="refund.attempt_outdated",
         )
-    _end(transfer, row, Outcome.FAILED, failure_reason=why)
-    postings.settlement_failed(transfer, dated_on=valued_on or timezone.localdate())
+    second_person.require(
+        by=by,
+        others=[transfer.started_by_id],
+        subject=row.subject,
+        code="refund.same_person",
+        message="You sent this refund: another person of finance, or a bank line, fails it.",
+    )
+    return _fail(transfer, row, engagement, why, by=by, valued_on=timezone.localdate())
+
+
+def _fail(
+    transfer: Transfer,
+    row: Settlement,
+    engagement: Engagement,
+    why: str,
+    *,
+    by: User,
+    valued_on: date,
+) -> Settlement:
+    _end(transfer, row, Outcome.FAILED, failure_reason=why, failed_by=by)
+    postings.settlement_failed(transfer, dated_on=valued_on)
     advance(row, engagement, State.FAILED, f"The transfer failed: {why}", by, reason=why)
     return row
 
@@ -171,12 +190,13 @@ def record_return(
     closed engagement is reopened.
     """
     row, engagement = locked(transfer.settlement)
+    require_finance(by)
     transfer = row.transfers.get(pk=transfer.pk)
+    day = valued_on or timezone.localdate()
     if transfer.outcome == Outcome.FAILED:
         return row
     if transfer.outcome == Outcome.UNDER_WAY:
-        return mark_failed(settlement=row, reason=reason, by=by, valued_on=valued_on)
-    require_finance(by)
+        return _fail(transfer, row, engagement, reason, by=by, valued_on=day)
     others = Settlement.objects.filter(contract_version=row.contract_version).exclude(pk=row.pk)
     if others.exclude(state__in=(State.PAID, State.VOIDED)).exists():
         raise ApplicationError(
@@ -184,8 +204,13 @@ def record_return(
             "paid one.",
             code="refund.another_settlement_open",
         )
-    _end(transfer, row, Outcome.FAILED, reference=transfer.reference, failure_reason=reason)
-    postings.settlement_returned(transfer, dated_on=valued_on or timezone.localdate())
+    _end(
+        *(transfer, row, Outcome.FAILED),
+        reference=transfer.reference,
+        failure_reason=reason,
+        failed_by=by,
+    )
+    postings.settlement_returned(transfer, dated_on=day)
     row.paid_by, row.paid_at, row.payment_reference = None, None, ""
     advance(row, engagement, State.FAILED, f"The bank returned it: {reason}", by, reason=reason)
     reopen(engagement, reason="the bank returned a refund", by=by)
@@ -261,8 +286,10 @@ def _end(
     *,
     reference: str = "",
     failure_reason: str = "",
+    failed_by: User | None = None,
 ) -> None:
     transfer.outcome, transfer.ended_at = outcome, timezone.now()
     transfer.reference, transfer.failure_reason = reference, failure_reason
+    transfer.failed_by = failed_by
     validation.save_validated(transfer)
     transfer.settlement = settlement

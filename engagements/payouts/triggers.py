@@ -173,6 +173,20 @@ APPROVER_SET_NO_ACCOUNT = second_person(
     operation=pgtrigger.Insert,
 )
 
+# Otherwise one person would send an approved refund again and again.
+FAILED_BY_ANOTHER = second_person(
+    name="failed_by_another",
+    code="transfer.failed_by_another",
+    by="NEW.failed_by_id",
+    others=(
+        "(SELECT NEW.started_by_id WHERE NOT EXISTS (SELECT 1 FROM engagements_transfermatch"
+        " WHERE transfer_id = NEW.id AND kind = 'returned'))",
+    ),
+    subject="'settlement:' || NEW.settlement_id",
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Q(new__failed_by__isnull=False),
+)
+
 SENT_BY_ANOTHER = second_person(
     name="sent_by_another",
     code="overpaymentrefund.sent_by_another",

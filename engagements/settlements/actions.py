@@ -110,4 +110,8 @@ def _blocking_reason(settlement: Settlement, name: str, user: Person, *, is_outd
         others, subject = [settlement.approved_by_id], settlement.subject
         if second_person.is_missing(by=user, others=others, subject=subject):
             return "You approved this refund: another person of finance pays it."
+    if name == "failed":
+        senders = settlement.transfers.filter(outcome="").values_list("started_by", flat=True)
+        if second_person.is_missing(by=user, others=senders, subject=settlement.subject):
+            return "You sent this refund: another person of finance, or a bank line, fails it."
     return ""

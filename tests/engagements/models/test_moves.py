@@ -97,7 +97,7 @@ def settlement_in(world: World, state: str) -> Settlement:
     if state in ("paying", "failed", "paid"):
         settlement = refunds.start_payment(settlement=settlement, by=by)
     if state == "failed":
-        settlement = refunds.mark_failed(settlement=settlement, reason="IBAN.", by=by)
+        settlement = refunds.mark_failed(settlement=settlement, reason="IBAN.", by=world.finance)
     if state == "paid":
         settlement = refunds.mark_paid(settlement=settlement, reference="B-1", by=by)
     return settlement

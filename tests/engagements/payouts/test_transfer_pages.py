@@ -151,7 +151,7 @@ def test_a_failed_transfer_is_sent_again_under_another_reference(
     row = approved(world)
     account(world)
     make(client, world, row)
-    refunds.mark_failed(settlement=row, reason="Account closed", by=world.finance)
+    refunds.mark_failed(settlement=row, reason="Account closed", by=world.controller)
     assert make(client, world, row, message="MSG-2") == 302
     names = Transfer.objects.order_by("attempt").values_list("end_to_end_id", "outcome")
     assert [outcome for _, outcome in names] == ["failed", ""]

@@ -86,7 +86,10 @@ def _settled(world: World, contract: ContractVersion) -> Iterator[tuple[str, Act
     by = world.finance
     yield "approve settlement", lambda: settlements.approve(settlement=row, by=world.controller)
     yield "start payment", lambda: refunds.start_payment(settlement=row, by=by)
-    yield "fail payment", lambda: refunds.mark_failed(settlement=row, reason="Closed.", by=by)
+    yield (
+        "fail payment",
+        lambda: refunds.mark_failed(settlement=row, reason="Closed.", by=world.controller),
+    )
     refund_accounts.add(
         customer=world.customer,
         holder="Longprompt AG",

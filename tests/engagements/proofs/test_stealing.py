@@ -39,6 +39,7 @@ from tests.engagements.world import (
     today,
     undone,
 )
+from tests.refusing import refused, write
 
 IBAN = "DE02120300000000202051"
 Steps = dict[str, Callable[[User], Any]]
@@ -84,6 +85,7 @@ class Scene:
             "make file": lambda by: transfer_files.make(
                 settlements=[row], message_id=f"F-{by.pk}", by=by
             ),
+            "mark as failed": lambda by: refunds.mark_failed(settlement=row, reason="x", by=by),
             "mark as paid": lambda by: refunds.mark_paid(settlement=row, reference="R", by=by),
             "propose overpayment": lambda by: overpayment_refunds.propose(
                 invoice=self.over, amount=Decimal(720), by=by
@@ -214,6 +216,37 @@ def test_two_people_of_finance_send_what_the_rules_name(world: World) -> None:
     steps["confirm refunded payment"](world.controller)
     steps["approve"](world.finance)
     steps["start"](world.controller)
+    assert scene.has_left()
+
+
+class Again(Scene):
+    """A refund that two people sent, and that the sender would like to send again."""
+
+    def __init__(self, world: World, sender: User, approver: User) -> None:
+        super().__init__(world, thief=approver)
+        payments.confirm(payment=self.first, by=sender)
+        settlements.approve(settlement=self.settlement, by=approver)
+        refunds.start_payment(settlement=self.settlement, by=sender)
+
+    def steps(self) -> Steps:
+        every = super().steps()
+        names = ("approve", "start", "make file", "mark as failed", "mark as paid", "set account")
+        return {name: every[name] for name in names}
+
+    def has_left(self) -> bool:
+        return Transfer.objects.count() > 1
+
+
+def test_who_sent_a_refund_does_not_send_it_again_alone(world: World) -> None:
+    scene = Again(world, sender=world.controller, approver=world.finance)
+    people = [world.controller, world.consultant]
+    assert thefts(scene, people, {marks()}, []) == []
+    transfer = Transfer.objects.get()
+    ended = {"outcome": "failed", "ended_at": timezone.now(), "failure_reason": "x"}
+    with refused("transfer.failed_by_another"):
+        write(transfer, failed_by=world.controller, **ended)
+    refunds.mark_failed(settlement=scene.settlement, reason="x", by=world.finance)
+    refunds.start_payment(settlement=scene.settlement, by=world.controller)
     assert scene.has_left()
 
 

@@ -61,7 +61,7 @@ class Settling(Asking):
 
     @request(
         "missed closed",
-        how=["start", "paid", "failed", "void", "paid", "returned"],
+        how=["start", "paid", "failed", "void", "paid"],
         who=["controller", "controller", "finance"],
         which=WHICH,
     )
@@ -69,21 +69,17 @@ class Settling(Asking):
         row, by = self.settlement(which), getattr(self.world, who)
         if row is None:
             return
-        # One that was paid returns on a bank line only: see `banking`.
         under_way = row.transfers.filter(outcome="").first()
-        if how == "returned" and under_way is None:
-            return
         reference = f"SEPA-{row.pk}"
         acts: dict[str, Callable[[], Any]] = {
             "start": lambda: refunds.start_payment(settlement=row, by=by),
             "paid": lambda: refunds.mark_paid(settlement=row, reference=reference, by=by),
             "failed": lambda: refunds.mark_failed(settlement=row, reason="Closed.", by=by),
-            "returned": lambda: refunds.record_return(
-                transfer=under_way, reason="Account closed.", by=by
-            ),
             "void": lambda: settlements.void(settlement=row, reason="Wrong.", by=by),
         }
         done = self.ask(f"settlement {how}", acts[how], twice=True)
+        is_failed = done is not None and how == "failed" and under_way is not None
+        assert not is_failed or under_way.started_by_id != by.pk
         if done and how == "paid" and row.transfers.filter(outcome="failed").exists():
             self.granted["pay a returned refund again"] += 1
         is_paid = done is not None and done.paid_by_id is not None

@@ -1,0 +1,140 @@
+"""As the site's database role no raw SQL takes a step of two people in one person's name.
+
+Each statement is refused by the rule that is meant for it, not by another one in passing.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.db import IntegrityError, ProgrammingError, connection
+from psycopg.errors import InsufficientPrivilege
+
+from engagements.billing import payments, reversals
+from engagements.finance import grants
+from engagements.ledger import periods
+from engagements.payouts import overpayment_refunds, refund_accounts
+from tests.engagements.proofs.test_raw_sql import ROLE, make_the_role
+from tests.engagements.proofs.test_stealing import IBAN, Scene, propose_write_off
+from tests.engagements.world import World, closed_month, today, undone
+from tests.refusing import code_of
+
+# The code of the refusal, and the statement.
+ATTACKS = (
+    (
+        "paymentconfirmation.second_person",
+        "INSERT INTO engagements_paymentconfirmation (payment_id, confirmed_by_id, confirmed_at)"
+        " VALUES ({keyed}, {thief}, now())",
+    ),
+    (
+        "bankaccountconfirmation.signatory",
+        "INSERT INTO engagements_bankaccountconfirmation"
+        " (account_id, confirmed_by_id, confirmed_at, usable_from)"
+        " VALUES ({account}, {thief}, now(), now())",
+    ),
+    (
+        "settlement.approved_by_another",
+        "UPDATE engagements_settlement SET state = 'approved', approved_by_id = {thief},"
+        " approved_at = now() WHERE id = {settlement}",
+    ),
+    (
+        "settlement.state_move",
+        "UPDATE engagements_settlement SET state = 'paid', paid_by_id = {thief}, paid_at = now(),"
+        " payment_reference = 'R' WHERE id = {settlement}",
+    ),
+    (
+        "settlement.proposal",
+        "UPDATE engagements_settlement SET refund = 99999 WHERE id = {settlement}",
+    ),
+    ("permission", "UPDATE engagements_bankaccount SET iban = 'DE02120300000000202051'"),
+    (
+        "overpaymentrefund.sent_by_another",
+        "UPDATE engagements_payback SET state = 'paying', sent_by_id = {thief}, sent_at = now(),"
+        " method = 'by_hand', left_id = {keyed}",
+    ),
+    (
+        "paymentreversal.approved_by_another",
+        "UPDATE engagements_paymentreversal SET state = 'posted', {approval}",
+    ),
+    (
+        "writeoff.approved_by_another",
+        "UPDATE engagements_writeoff SET state = 'posted', {approval}",
+    ),
+    (
+        "writeoff_is_approved",
+        "UPDATE engagements_writeoff SET state = 'posted', decided_at = now()",
+    ),
+    ("writeoff.terms", 'UPDATE engagements_writeoff SET "limit" = 99999'),
+    (
+        "period.approved_by_another",
+        "UPDATE engagements_period SET state = 'closed', {approval} WHERE state = 'proposed'",
+    ),
+    (
+        "periodreopening.approved_by_another",
+        "UPDATE engagements_periodreopening SET state = 'posted', {approval}",
+    ),
+    ("period.reopened", "UPDATE engagements_period SET state = 'reopened' WHERE state = 'closed'"),
+    (
+        "financegrant.granted_by_another",
+        "UPDATE engagements_financegrant SET granted_by_id = {thief}, granted_at = now()",
+    ),
+    ("user.finance_by_two", "UPDATE engagements_user SET role = 'finance' WHERE id = {consultant}"),
+    (
+        "user.finance_by_two",
+        "UPDATE engagements_user SET email = 'thief@example.com' WHERE id = {controller}",
+    ),
+    (
+        "permission",
+        "INSERT INTO engagements_soleowner (user_id, since) VALUES ({thief}, now())",
+    ),
+    (
+        "soleapproval.sole_owner",
+        "INSERT INTO engagements_soleapproval (subject, by_id, second_factor_at, approved_at)"
+        " VALUES ('settlement:{settlement}', {thief}, now(), now())",
+    ),
+    ("permission", "UPDATE engagements_financeevent SET summary = 'x'"),
+    ("permission", "DELETE FROM engagements_payment"),
+)
+
+
+def test_raw_sql_as_the_site_s_role_moves_no_money_for_one_person(world: World) -> None:
+    scene, thief = Scene(world, thief=world.finance), world.finance
+    payments.confirm(payment=scene.first, by=world.controller)
+    account = refund_accounts.add(
+        customer=world.customer, holder="Thief", iban=IBAN, bic="", by=thief
+    )
+    unpaid = world.invoice(world.active().milestones.get(position=1))
+    propose_write_off(unpaid, "500", thief)
+    periods.propose(month=today().replace(year=2025, day=1), checklist=[], note="", by=thief)
+    reversals.propose(
+        payment=scene.second, cause="mistyped", reason="x", dated_on=today(), by=thief
+    )
+    closed = closed_month(world, today().replace(year=2024, day=1))
+    periods.propose_reopening(period=closed, reason="x", by=thief)
+    overpayment_refunds.propose(invoice=world.overpaid(Decimal(9)), amount=Decimal(9), by=thief)
+    grants.confirm(grant=grants.propose(user=world.nobody, by=world.admin), by=thief)
+    make_the_role()
+    names = {
+        "thief": thief.pk,
+        "approval": f"approved_by_id = {thief.pk}, decided_at = now()",
+        "keyed": scene.second.pk,
+        "account": account.pk,
+        "settlement": scene.settlement.pk,
+        "consultant": world.consultant.pk,
+        "controller": world.controller.pk,
+    }
+    assert [(_refusal(sql.format(**names)), sql) for _, sql in ATTACKS] == list(ATTACKS)
+
+
+def _refusal(statement: str) -> str | None:
+    """The code by which the database refuses a statement of the site's role; None where it runs."""
+    try:
+        with undone(), connection.cursor() as cursor:
+            cursor.execute(f'SET LOCAL SESSION AUTHORIZATION "{ROLE}"')
+            cursor.execute(statement)
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    except IntegrityError as refusal:
+        return code_of(refusal)
+    except ProgrammingError as refusal:
+        return "permission" if isinstance(refusal.__cause__, InsufficientPrivilege) else "wrong"
+    return None

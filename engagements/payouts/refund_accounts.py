@@ -197,9 +197,14 @@ def confirm(*, account: BankAccount, by: User) -> BankAccount:
 
 
 def _locked(customer: Customer) -> list[Engagement]:
-    """Lock the customer's open engagements in the order of their keys, then the customer."""
-    keys = Engagement.objects.filter(customer=customer).exclude(stage__in=ENDED)
-    rows = [stages.locked(key) for key in keys.order_by("pk").values_list("pk", flat=True)]
+    """Lock the customer's open engagements in the order of their keys, then the customer.
+
+    Where all have ended, the newest is locked: money may still be owed, so its log and mails
+    have the change.
+    """
+    keys = Engagement.objects.filter(customer=customer).values_list("pk", flat=True)
+    open_keys = list(keys.exclude(stage__in=ENDED).order_by("pk"))
+    rows = [stages.locked(key) for key in open_keys or keys.order_by("-pk")[:1]]
     Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     return rows
 

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from engagements import closing
 from engagements.billing import line_proposals, payments, reconciliation
 from engagements.billing.payment_models import Payment, PaymentConfirmation
 from engagements.finance import grants
@@ -232,6 +233,24 @@ def test_the_customer_confirms_its_account_and_money_waits_before_it_goes_there(
     }
     told = set(Mail.objects.filter(key=f"account:{account.pk}:confirmed").values_list("recipient"))
     assert {(world.signatory.email,), (world.controller.email,)} <= told
+
+
+def test_an_account_changed_after_every_engagement_ended_is_logged_and_mailed(
+    world: World,
+) -> None:
+    customer, signatory = world.company("Done AG", "Dora")
+    engagement = world.scoping(customer=customer)
+    closing.cancel(engagement=engagement, reason="Sold.", by=world.consultant)
+    account = refund_accounts.add(
+        customer=customer, holder="Done AG", iban=IBAN, bic="", by=signatory
+    )
+    verbs = engagement.events.filter(verb__startswith="refund_account.").order_by("position")
+    assert [event.verb for event in verbs] == [
+        "refund_account.proposed",
+        "refund_account.confirmed",
+    ]
+    mails = Mail.objects.filter(key=f"account:{account.pk}:confirmed")
+    assert {signatory.email, world.finance.email} <= set(mails.values_list("recipient", flat=True))
 
 
 def test_the_payer_s_own_account_is_proposed_by_the_bank_line(world: World) -> None:

@@ -20,6 +20,7 @@ from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.payouts.models import OverpaymentRefund
 from engagements.people import reauthentication, second_person
 from engagements.people.approval_models import FinanceGrant
+from engagements.people.proposals import Proposal
 
 SUBJECT = re.compile(r"([a-z_]{1,20}):([0-9]{1,18})")
 
@@ -42,16 +43,30 @@ def _settlement(request: HttpRequest, pk: int) -> str:
     return reverse("settlement", args=[access.settlement_for(request.user, pk).pk])
 
 
+def _on(name: str, model: type[Proposal]) -> Callable[[HttpRequest, int], str]:
+    """The URL of a page that lists all proposals of `model`; 404 where there is no such one."""
+
+    def page(request: HttpRequest, pk: int) -> str:
+        get_object_or_404(model, pk=pk)
+        return reverse(name)
+
+    return page
+
+
+def _reversal(request: HttpRequest, pk: int) -> str:
+    return reverse("reversal", args=[get_object_or_404(PaymentReversal, pk=pk).pk])
+
+
 # The page of each subject, by its kind: every step that needs two people has one.
 PAGES: dict[str, Callable[[HttpRequest, int], str]] = {
     "settlement": _settlement,
     "payment": _payment,
     OverpaymentRefund.KIND: _overpayment,
     WriteOff.KIND: _invoice_of,
-    PaymentReversal.KIND: lambda request, pk: reverse("reversal", args=[pk]),
-    Period.KIND: lambda request, pk: reverse("ledger-close"),
-    PeriodReopening.KIND: lambda request, pk: reverse("ledger-close"),
-    FinanceGrant.KIND: lambda request, pk: reverse("finance-people"),
+    PaymentReversal.KIND: _reversal,
+    Period.KIND: _on("ledger-close", Period),
+    PeriodReopening.KIND: _on("ledger-close", PeriodReopening),
+    FinanceGrant.KIND: _on("finance-people", FinanceGrant),
 }
 
 

@@ -47,6 +47,9 @@ def test_nobody_approves_alone_unless_the_operator_allows_a_sole_owner(
     url = reverse("approve-alone", args=[row.subject])
     as_just_signed_in(client, world.finance)
     assert client.post(url)["Location"] == reverse("mfa_index")
+    for kind in sole_approval_views.PAGES:
+        # Nothing is approved before it is proposed.
+        assert client.post(reverse("approve-alone", args=[f"{kind}:999999"])).status_code == 404
     assert not SoleApproval.objects.exists()
     second_person.approve_alone(subject=row.subject, by=world.finance, second_factor_at=now)
     refunds.start_payment(settlement=row, by=world.finance)

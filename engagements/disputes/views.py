@@ -30,6 +30,7 @@ from engagements.disputes.forms import (
     RepeatForm,
 )
 from engagements.disputes.models import DisputeMessage, MeasurementDispute
+from engagements.people import second_person
 from engagements.people.models import User
 from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of
@@ -168,7 +169,10 @@ def _rights(
         and dispute.proposed_by_id != user.pk
         and timezone.localdate() > services.repeat_awaited_until(dispute),
         "is_finance": access.is_finance(user),
-        "may_book": access.is_finance(user) and dispute.booking_proposed_by_id != user.pk,
+        "may_book": access.is_finance(user)
+        and not second_person.is_missing(
+            by=user, others=[dispute.booking_proposed_by_id], subject=dispute.subject
+        ),
         "awaited_until": services.repeat_awaited_until(dispute),
     }
 

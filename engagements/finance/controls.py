@@ -133,6 +133,14 @@ CONTROLS = (
         f"{TWO}::test_an_overpayment_is_sent_by_two_people_and_only_when_it_is_confirmed",
     ),
     Control(
+        "The proposer of the booking of a repeat, after which a refund is owed again, does not "
+        "confirm it.",
+        "dispute.booked_by_another",
+        "measurementdispute.booked_by_another",
+        "tests/engagements/disputes/test_measurement_disputes.py"
+        "::test_after_the_refund_two_people_of_finance_book_the_repeat",
+    ),
+    Control(
         "The proposer of a payment's reversal does not approve it.",
         "reversal.same_person",
         "paymentreversal.approved_by_another",

@@ -16,6 +16,7 @@ from engagements.access import actor
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.billing.write_off_models import WriteOff
 from engagements.common.errors import ApplicationError
+from engagements.disputes.models import MeasurementDispute
 from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.payouts.models import OverpaymentRefund
 from engagements.people import reauthentication, second_person
@@ -43,6 +44,12 @@ def _settlement(request: HttpRequest, pk: int) -> str:
     return reverse("settlement", args=[access.settlement_for(request.user, pk).pk])
 
 
+def _dispute(request: HttpRequest, pk: int) -> str:
+    row = get_object_or_404(MeasurementDispute, pk=pk)
+    engagement = access.engagement_for(request.user, row.engagement.reference)
+    return reverse("run-dispute", args=[engagement.reference, row.run_id])
+
+
 def _on(name: str, model: type[Proposal]) -> Callable[[HttpRequest, int], str]:
     """The URL of a page that lists all proposals of `model`; 404 where there is no such one."""
 
@@ -61,6 +68,7 @@ def _reversal(request: HttpRequest, pk: int) -> str:
 PAGES: dict[str, Callable[[HttpRequest, int], str]] = {
     "settlement": _settlement,
     "payment": _payment,
+    "measurement_dispute": _dispute,
     OverpaymentRefund.KIND: _overpayment,
     WriteOff.KIND: _invoice_of,
     PaymentReversal.KIND: _reversal,

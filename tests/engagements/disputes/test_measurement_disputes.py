@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core import management
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -25,6 +26,7 @@ from engagements.engagement.models import Stage
 from engagements.ledger.positions import positions_of
 from engagements.notifications.models import Mail
 from engagements.payouts import refunds
+from engagements.people import second_person
 from engagements.runs import bundles
 from engagements.runs.attempts import outcome_of_run
 from engagements.runs.estimates import latest_acceptance
@@ -38,6 +40,7 @@ from tests.engagements import story as told
 from tests.engagements.charts.measured import record
 from tests.engagements.signing_in import as_just_signed_in
 from tests.engagements.story import Story
+from tests.engagements.world import undone
 from tests.errors import declined
 from tests.refusing import refused, write
 from tests.signing import signed
@@ -190,6 +193,16 @@ def test_after_the_refund_two_people_of_finance_book_the_repeat(client: Client) 
         verdicts.book(dispute=ended, by=story.finance)
     with refused("dispute.booked_by_another"):
         write(ended, booked_by=story.finance, awaits_booking=False)
+    with undone():
+        management.call_command("sole_owner", story.finance.email)
+        alone = client.post(reverse("approve-alone", args=[ended.subject]))
+        assert alone["Location"] == reverse("mfa_index")
+        second_person.approve_alone(
+            subject=ended.subject, by=story.finance, second_factor_at=timezone.now()
+        )
+        verdicts.book(dispute=ended, by=story.finance)
+        shown = client.get(reverse("run-dispute", args=[story.reference, ended.run_id]))
+        assert f'data-sole-approval="{ended.subject}"' in shown.content.decode()
     verdicts.book(dispute=ended, by=story.second)
     settlement.refresh_from_db()
     story.engagement.refresh_from_db()

@@ -75,7 +75,7 @@ def test_a_sole_owner_completes_every_step_of_two_people(client: Client, world: 
         owner,
     )
     kinds = {key.split(":")[0] for key in SoleApproval.objects.values_list("subject", flat=True)}
-    assert kinds | {"settlement"} == set(sole_approval_views.PAGES)
+    assert kinds | {"settlement", "measurement_dispute"} == set(sole_approval_views.PAGES)
     assert User.objects.get(pk=world.nobody.pk).role == Role.FINANCE
     [invoice] = Invoice.objects.filter(write_offs__isnull=False)
     shown = client.get(reverse("invoice", args=[invoice.pk])).content.decode()

@@ -8,11 +8,20 @@ from decimal import Decimal
 
 import pytest
 
-from engagements.billing import bank_imports, credit_notes, invoices, payments, reconciliation
+from engagements.billing import (
+    bank_imports,
+    credit_notes,
+    invoices,
+    payments,
+    reconciliation,
+    reversals,
+    write_offs,
+)
 from engagements.billing.bank_models import BankLine
 from engagements.billing.models import Invoice
 from engagements.contracts.models import ContractVersion
 from engagements.event_log import verify
+from engagements.ledger import periods
 from engagements.payouts import (
     overpayment_refunds,
     overpayments,
@@ -28,7 +37,7 @@ from tests.engagements.billing.test_bank_imports import statement
 from tests.engagements.proofs import crashing
 from tests.engagements.proofs.crashing import Act
 from tests.engagements.proofs.holding import Kept, hold
-from tests.engagements.world import World, measured, today
+from tests.engagements.world import World, days, measured, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,6 +65,7 @@ def every_operation(world: World) -> Iterator[tuple[str, Act]]:
     yield from _set_aside(world)
     yield from _from_the_bank(world)
     yield from _overpaid(world)
+    yield from _corrected(world)
     credited = world.invoice(world.active().milestones.all()[0])
     # The amount expected to be credited tells a retry from another credit note.
     yield (
@@ -164,6 +174,26 @@ def _sent_back(world: World, row: OverpaymentRefund) -> Iterator[tuple[str, Act]
         "confirm back",
         lambda: overpayment_refunds.mark_paid(refund=again, reference="B-1", by=by),
     )
+
+
+def _corrected(world: World) -> Iterator[tuple[str, Act]]:
+    """What two people correct: write-offs, reversals, months."""
+    by, other = world.finance, world.controller
+    invoice = world.invoice(world.active().milestones.all()[0])
+    world.paid_beyond(invoice, Decimal(9), "P-9")
+    loss = write_offs.propose(
+        invoice=invoice, kind="bad_debt", amount=Decimal(500), reason="Lost.", by=by
+    )
+    yield "approve write-off", lambda: write_offs.approve(write_off=loss, by=other)
+    reversal = reversals.propose(
+        payment=invoice.payments.get(), cause="mistyped", reason="x", dated_on=today(), by=by
+    )
+    yield "approve reversal", lambda: reversals.approve(reversal=reversal, by=other)
+    last = (today().replace(day=1) - days(1)).replace(day=1)
+    month = periods.propose(month=last, checklist=[], note="", by=by)
+    yield "close month", lambda: periods.approve(period=month, checklist=[], by=other)
+    reopening = periods.propose_reopening(period=month, reason="x", by=by)
+    yield "reopen month", lambda: periods.approve_reopening(reopening=reopening, by=other)
 
 
 def _key(world: World, invoice: Invoice, *, more: Decimal = Decimal(0)) -> None:

@@ -51,6 +51,8 @@ def test_memory_opens_by_handle_in_every_arrangement(arrangement: sandboxes.Arra
 
 def test_a_run_has_what_cuda_bears_and_its_record_says_so(measure: Measure) -> None:
     document = softmax_benchmark(device="cuda", round_ms=20.0, max_calls=64, baseline="thrice")
+    # Signing the chain costs as much as a softmax, on both sides.
+    del document["definition"]["chain"]
     record = measure("honest", document=document)
     held = record["environment"]["isolation"]
     print(record["summary"]["verdict"], record["summary"]["reasons"], held)

@@ -47,7 +47,12 @@ def request(
         )
     run, created = Run.objects.get_or_create(
         request_key=request_key,
-        defaults={"benchmark": benchmark, "solution": solution, "customer_nonce": customer_nonce},
+        defaults={
+            "requested_at": timezone.now(),
+            "benchmark": benchmark,
+            "solution": solution,
+            "customer_nonce": customer_nonce,
+        },
     )
     if (run.benchmark_id, run.solution_id) != (benchmark.pk, solution.pk):
         raise BenchmarkError(

@@ -21,22 +21,27 @@ ATTEMPT_LEFT = Trigger(
     """,
 )
 
-# Each run is announced where its contract requires notice; the service checks the days.
+# A run whose contract requires notice is requested once the notice has passed.
 NOTICE_GIVEN = Trigger(
     name="notice_given",
     when=pgtrigger.Before,
     operation=pgtrigger.Insert,
     condition=pgtrigger.Q(new__purpose="acceptance"),
+    declare=[("latest", "engagements_event%ROWTYPE")],
     func=f"""
     IF (SELECT run_notice_days FROM engagements_contractversion
         WHERE id = NEW.contract_version_id) = 0 THEN
         RETURN NEW;
     END IF;
-    IF (SELECT verb FROM engagements_event
+    SELECT * INTO latest FROM engagements_event
         WHERE engagement_id = NEW.engagement_id AND for_customer
-        AND verb IN ('run.announced', 'run.requested') ORDER BY position DESC LIMIT 1)
-        IS DISTINCT FROM 'run.announced' THEN
+        AND verb IN ('run.announced', 'run.requested') ORDER BY position DESC LIMIT 1;
+    IF latest.verb IS DISTINCT FROM 'run.announced' THEN
         {refuse("run.notice", "The contract requires notice before an acceptance run.")}
+    END IF;
+    IF (SELECT (requested_at AT TIME ZONE 'UTC')::date FROM benchmarks_run WHERE id = NEW.run_id)
+        < (latest.changes->>'from')::date THEN
+        {refuse("run.notice_running", "The notice of this acceptance run has not passed.")}
     END IF;
     RETURN NEW;
     """,

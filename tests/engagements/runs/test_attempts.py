@@ -184,6 +184,8 @@ def test_a_run_waits_for_the_notice_that_the_contract_requires(world: World, on_
     on_day(first + days(2))
     with declined("run.notice_running"):
         world.request(contract)
+    with refused("run.notice_running"), patch.object(notices, "require"):
+        world.request(contract)
     on_day(first + days(3))
     attempt(world, contract, "missed")
     with declined("run.notice_required"):

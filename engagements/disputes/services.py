@@ -22,6 +22,7 @@ from engagements.event_log import events
 from engagements.evidence import services as evidence
 from engagements.notifications import mails
 from engagements.people.models import User
+from engagements.runs import bundles
 from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of
 
@@ -125,7 +126,8 @@ def withdraw(*, dispute: MeasurementDispute, by: User) -> MeasurementDispute:
 def decide(*, dispute: MeasurementDispute, note: str, by: User) -> MeasurementDispute:
     """End a dispute without a repeat: one consultant proposes, another one confirms.
 
-    The verdict of the run stays. Declined before the repeat was awaited for the contract's days.
+    The verdict of the run stays. Declined before the repeat was awaited for the contract's days,
+    and while the customer's repeat `awaits_source`.
     """
     row = locked(dispute)
     access.require_consultant(by)
@@ -134,6 +136,11 @@ def decide(*, dispute: MeasurementDispute, note: str, by: User) -> MeasurementDi
     if timezone.localdate() <= awaited:
         raise ApplicationError(
             f"The repeat may be uploaded until {in_words(awaited)}.", code="dispute.repeat_awaited"
+        )
+    if awaits_source(row):
+        raise ApplicationError(
+            "The customer needs the kernel’s source for the repeat. Release it first.",
+            code="dispute.source_not_released",
         )
     if row.proposed_by_id is None:
         row.proposed_by, row.outcome = by, validation.text(note, noun="The reason")
@@ -147,6 +154,15 @@ def decide(*, dispute: MeasurementDispute, note: str, by: User) -> MeasurementDi
         )
     end(row, State.CONFIRMED, f"No repeat was uploaded, the verdict stays: {row.outcome}", by)
     return row
+
+
+def awaits_source(dispute: MeasurementDispute) -> bool:
+    """Whether the customer disputes a run whose source it does not have for the repeat."""
+    return (
+        dispute.party == Party.CUSTOMER
+        and dispute.source_released_at is None
+        and not bundles.customer_may_have_source(dispute.run)
+    )
 
 
 def repeat_awaited_until(dispute: MeasurementDispute) -> date:

@@ -167,6 +167,7 @@ def _rights(
         "may_release": is_consultant and dispute.is_open and not dispute.source_released_at,
         "may_decide": is_consultant
         and dispute.proposed_by_id != user.pk
+        and not services.awaits_source(dispute)
         and timezone.localdate() > services.repeat_awaited_until(dispute),
         "is_finance": access.is_finance(user),
         "may_book": access.is_finance(user)

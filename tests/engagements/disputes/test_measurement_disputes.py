@@ -339,6 +339,9 @@ def test_without_a_repeat_two_consultants_decide(
         services.decide(dispute=dispute, note="No repeat.", by=by)
     yesterday = timezone.localdate() - timedelta(days=1)
     monkeypatch.setattr(services, "repeat_awaited_until", lambda _: yesterday)
+    with declined("dispute.source_not_released"):
+        services.decide(dispute=dispute, note="No repeat.", by=by)
+    services.release_source(dispute=dispute, by=by)
     services.decide(dispute=dispute, note="No repeat.", by=by)
     with declined("dispute.same_person"):
         services.decide(dispute=dispute, note="", by=by)

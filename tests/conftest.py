@@ -40,12 +40,12 @@ from django.conf import settings
 from django.test import override_settings
 
 from consultancy.environment import cache_of
-from tests import emptying, migrated
+from tests import database_cleanup, template_database
 
 if TYPE_CHECKING:
     from consultancy.embedded.postgres import Postgres
 
-pytest_plugins = ["tests.browsing"]
+pytest_plugins = ["tests.chromium"]
 
 # How long an example takes hangs on what else the machine does.
 hypothesis.settings.register_profile("suite", deadline=None)
@@ -73,7 +73,7 @@ def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     # A password that costs a second to guess costs the tests a second at each sign-in.
     hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     changed = override_settings(STORAGES=storages, CACHES=caches, PASSWORD_HASHERS=hashers)
-    with changed, emptying.deleting():
+    with changed, database_cleanup.by_deletion():
         _point_application_at("memory://")
         yield
 
@@ -130,7 +130,7 @@ def django_db_modify_db_settings() -> None:
     if server := _embedded_server():
         server.start()
         _drop_abandoned_databases(server.url("postgres"))
-        settings.DATABASES["default"]["TEST"]["TEMPLATE"] = migrated.template(server)
+        settings.DATABASES["default"]["TEST"]["TEMPLATE"] = template_database.template(server)
 
 
 def _drop_abandoned_databases(url: str) -> None:
@@ -210,10 +210,10 @@ def celery_worker_process(
     """
     from django.db import connection
 
-    from tests import signing
+    from tests import referee_key
 
     started: list[Worker] = []
-    signing.registered()
+    referee_key.register()
 
     def start(
         *,
@@ -225,7 +225,7 @@ def celery_worker_process(
         variables = os.environ | {
             "DATABASE_URL": database_url(connection.settings_dict),
             "BROKER_URL": broker_url,
-            "TWOFOLD_SIGNING_KEY_FILE": str(signing.KEY_FILE),
+            "TWOFOLD_SIGNING_KEY_FILE": str(referee_key.KEY_FILE),
             "TWOFOLD_RECORDS_FOLDER": str(settings.STORAGES["records"]["OPTIONS"]["location"]),
             **(environment or {}),
         }

@@ -22,7 +22,7 @@ from benchmarks.records.canonical import canonical
 from benchmarks.services import benchmarks, runs, solutions
 from consultancy import celery_app
 from kernels import catalogue
-from tests import signing
+from tests import referee_key
 
 OPERATOR = "shared_prefix_attention"
 PRETENDER = Path(__file__).with_name("pretender.py")
@@ -69,7 +69,7 @@ def run(benchmark_row: Benchmark, solution: Solution) -> Run:
 @pytest.fixture
 def claimed(run: Run) -> Run:
     """A run in its first attempt, and the referee's key registered."""
-    signing.registered()
+    referee_key.register()
     taken = runs.claim(run_id=run.pk, worker="tester:1")
     assert taken is not None
     return taken
@@ -128,7 +128,7 @@ def record_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.exists():
             kept.write_bytes(_measured_with_ratio(tmp_path_factory))
-    return records.serialize(records.load(kept.read_bytes()), signing.KEY)
+    return records.serialize(records.load(kept.read_bytes()), referee_key.KEY)
 
 
 def _measured_with_ratio(folders: pytest.TempPathFactory) -> bytes:
@@ -148,7 +148,7 @@ def _measured(folder: Path) -> bytes:
     finished = subprocess.run(
         [*command, str(candidate), "--out", str(folder / "record.json")],
         cwd=ROOT,
-        env={**os.environ, "TWOFOLD_SIGNING_KEY_FILE": str(signing.KEY_FILE)},
+        env={**os.environ, "TWOFOLD_SIGNING_KEY_FILE": str(referee_key.KEY_FILE)},
         capture_output=True,
         text=True,
         timeout=170,

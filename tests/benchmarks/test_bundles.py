@@ -16,7 +16,7 @@ from benchmarks.records import archives, records, signatures
 from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.services import repetitions, runs
 from benchmarks.verdict import consistency
-from tests import signing
+from tests import referee_key
 from tests.benchmarks.conftest import raises_code
 
 
@@ -52,7 +52,7 @@ def test_a_bundle_verifies_and_measures_and_its_record_comes_back(
         ran = _in(tmp_path, *line.partition("python -m benchmarks.harness ")[2].split())
         assert ran.returncode == 0, ran.stderr
         if " verify " in line:
-            assert f"signed by key {signing.KEY.public.id}" in ran.stdout
+            assert f"signed by key {referee_key.KEY.public.id}" in ran.stdout
     # It ran the unpacked referee and no other.
     where = [sys.executable, "-c", "import benchmarks.harness as h; print(h.__file__)"]
     said = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
@@ -118,7 +118,7 @@ def test_a_device_name_is_stored_without_unprintable_characters(
 ) -> None:
     record = records.load(record_bytes)
     record["environment"]["device"]["name"] = "\0GPU of\x1ba stranger"
-    content = signing.signed(consistency.seal(record))
+    content = referee_key.sign(consistency.seal(record))
     kept = repetitions.add(content=content, by="the tests", run=finished)
     assert kept.device_name == "GPU of a stranger"
 
@@ -129,12 +129,12 @@ def test_a_record_that_repeats_no_run_is_rejected(finished: Run, record_bytes: b
         repetitions.add(content=b"{}", by="the tests")
     record["summary"]["verdict"] = "met" if record["summary"]["verdict"] != "met" else "missed"
     with raises_code("record.contradictory"):
-        repetitions.add(content=signing.signed(record), by="the tests")
+        repetitions.add(content=referee_key.sign(record), by="the tests")
     other = records.load(record_bytes)
     other["candidate"] |= {"source": "pass", "source_digest": digest_of_bytes(b"pass")}
     other = consistency.seal(other)
     with raises_code("repetition.no_run"):
-        repetitions.add(content=signing.signed(other), by="the tests")
+        repetitions.add(content=referee_key.sign(other), by="the tests")
     with raises_code("repetition.other_run"):
-        repetitions.add(content=signing.signed(other), by="the tests", run=finished)
+        repetitions.add(content=referee_key.sign(other), by="the tests", run=finished)
     assert not Repetition.objects.exists()

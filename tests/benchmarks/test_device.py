@@ -22,9 +22,9 @@ def gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _tell(folder: Path, place: str, uuid: str) -> None:
-    told = folder / place
-    told.mkdir(exist_ok=True)
-    (told / "information").write_text(
+    gpu = folder / place
+    gpu.mkdir(exist_ok=True)
+    (gpu / "information").write_text(
         f"Model: \t\t NVIDIA H200\nIRQ:   \t\t 16\nGPU UUID: \t {uuid}\nVideo BIOS: \t 96.00\n"
     )
 

@@ -16,9 +16,9 @@ from benchmarks.records.canonical import canonical, digest_of_bytes
 from benchmarks.services import runs
 from benchmarks.signals import run_concluded
 from benchmarks.verdict import consistency
-from tests import signing
+from tests import referee_key
 from tests.benchmarks.conftest import lose_the_worker, raises_code
-from tests.refusing import refused
+from tests.database_constraints import violates
 
 
 def test_an_honest_record_concludes_the_run(claimed: Run, record_bytes: bytes) -> None:
@@ -35,7 +35,7 @@ def test_an_honest_record_concludes_the_run(claimed: Run, record_bytes: bytes) -
     )
     assert record.device_name == said["environment"]["device"]["name"]
     assert record.signed_by is not None
-    assert record.signed_by.key_id == said["signature"]["key_id"] == signing.KEY.public.id
+    assert record.signed_by.key_id == said["signature"]["key_id"] == referee_key.KEY.public.id
     assert storage.load(record) == record_bytes
     assert queries.record_of(claimed) == said
 
@@ -95,7 +95,7 @@ def forged(change: Callable[[dict[str, Any]], None], content: bytes, *, sealed: 
     change(record)
     if sealed:
         record["digest"] = records.digest_of(record)
-    return signing.signed(record)
+    return referee_key.sign(record)
 
 
 def flatter(record: dict[str, Any]) -> None:
@@ -177,7 +177,7 @@ def test_a_caught_candidate_is_a_finished_run_without_a_ratio(
     ]
 
     record = runs.finish(
-        run_id=claimed.pk, attempt=1, record_bytes=signing.signed(consistency.seal(caught))
+        run_id=claimed.pk, attempt=1, record_bytes=referee_key.sign(consistency.seal(caught))
     )
 
     claimed.refresh_from_db()
@@ -201,7 +201,7 @@ def test_a_stored_record_cannot_be_changed_in_the_database(
 ) -> None:
     record = runs.finish(run_id=claimed.pk, attempt=1, record_bytes=record_bytes)
 
-    with refused("record.append_only"):
+    with violates("record.append_only"):
         Record.objects.filter(pk=record.pk).update(verdict="met")
 
 

@@ -13,14 +13,14 @@ from benchmarks.models import Benchmark, Record, Run, Solution
 from benchmarks.records import records
 from benchmarks.services import repetitions, runs
 from benchmarks.verdict import consistency
-from tests import signing
+from tests import referee_key
 from tests.benchmarks.conftest import lose_the_worker, raises_code
-from tests.refusing import refused
+from tests.database_constraints import violates
 
 
 def _with(record_bytes: bytes, **nonces: str) -> bytes:
     """The measured record with these nonces, sealed and signed again."""
-    return signing.signed(consistency.seal({**records.load(record_bytes), "nonces": nonces}))
+    return referee_key.sign(consistency.seal({**records.load(record_bytes), "nonces": nonces}))
 
 
 def test_a_record_with_the_nonce_of_its_attempt_concludes_the_run(
@@ -58,11 +58,11 @@ def _asked(benchmark: Benchmark, solution: Solution, nonce: str) -> Run:
 def test_the_customers_nonce_is_asked_for_and_used_once(
     benchmark_row: Benchmark, solution: Solution, record_bytes: bytes
 ) -> None:
-    signing.registered()
+    referee_key.register()
     asked = _asked(benchmark_row, solution, "c" * 32)
     with raises_code("run.customer_nonce_used"):
         _asked(benchmark_row, solution, "c" * 32)
-    with refused("run_customer_nonce_is_used_once"):
+    with violates("run_customer_nonce_is_used_once"):
         Run.objects.create(
             benchmark=benchmark_row,
             solution=solution,
@@ -95,7 +95,7 @@ def test_a_record_handed_in_with_an_unknown_or_a_used_nonce_is_refused(
         repetitions.add(content=_with(record_bytes, site="0" * 64), by="them")
     other = consistency.seal(records.load(content) | {"elapsed_s": 1.0})
     with raises_code("record.used_nonce"):
-        repetitions.add(content=signing.signed(other), by="them")
+        repetitions.add(content=referee_key.sign(other), by="them")
     # Measured again elsewhere, it has none of ours.
     assert repetitions.add(content=_with(record_bytes), by="them").run == claimed
 
@@ -110,6 +110,6 @@ def test_the_database_keeps_a_nonce_from_a_second_record(
         name: getattr(first, name)
         for name in ("file", "verdict", "ratio", "low", "high", "summary", "device_name", "nonce")
     }
-    with refused("record_nonce_is_used_once"):
+    with violates("record_nonce_is_used_once"):
         Record.objects.create(run=another, attempt=1, digest="sha256:" + "1" * 64, **columns)
     assert json.loads(content)["nonces"] == {"site": claimed.nonce}

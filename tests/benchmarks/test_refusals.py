@@ -12,7 +12,7 @@ from benchmarks.models import Benchmark, Record, Run, Solution
 from benchmarks.services import benchmarks, runs, solutions
 from benchmarks.triggers import Trigger
 from tests.benchmarks.conftest import OPERATOR, quick_document
-from tests.refusing import delete, refused, write
+from tests.database_constraints import delete, violates, write
 
 pytestmark = pytest.mark.django_db
 DIGEST = "sha256:" + "1" * 64
@@ -22,7 +22,7 @@ def test_no_session_setting_switches_a_trigger_off(benchmark_row: Benchmark) -> 
     guard = Benchmark._meta.triggers[0].get_pgid(Benchmark)  # type: ignore[attr-defined]
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('pgtrigger.ignore', %s, true)", [f"{{{guard}}}"])
-    with refused("benchmark.append_only"):
+    with violates("benchmark.append_only"):
         write(benchmark_row, name="another")
 
 
@@ -52,24 +52,24 @@ def record(claimed: Run) -> Record:
 def test_a_sealed_benchmark_is_append_only(
     benchmark_row: Benchmark, change: dict[str, object]
 ) -> None:
-    with refused("benchmark.append_only"):
+    with violates("benchmark.append_only"):
         write(benchmark_row, **change)
-    with refused("benchmark.append_only"):
+    with violates("benchmark.append_only"):
         delete(benchmark_row)
 
 
 def test_a_solution_is_append_only(solution: Solution) -> None:
-    with refused("solution.append_only"):
+    with violates("solution.append_only"):
         write(solution, source="def run(): ...")
-    with refused("solution.append_only"):
+    with violates("solution.append_only"):
         delete(solution)
 
 
 @pytest.mark.parametrize("change", [{"verdict": "missed"}, {"ratio": 9.9}, {"file": "other.json"}])
 def test_a_record_is_append_only(record: Record, change: dict[str, object]) -> None:
-    with refused("record.append_only"):
+    with violates("record.append_only"):
         write(record, **change)
-    with refused("record.append_only"):
+    with violates("record.append_only"):
         delete(record)
 
 
@@ -83,12 +83,12 @@ def test_a_run_keeps_what_it_measures(run: Run, column: str) -> None:
         "request_key": uuid.uuid4,
     }
     other = others[column]()
-    with refused("run.identity"):
+    with violates("run.identity"):
         write(run, **{column: other})
 
 
 def test_the_attempts_of_a_run_only_rise(claimed: Run) -> None:
-    with refused("run.attempt"):
+    with violates("run.attempt"):
         write(claimed, attempt=0)
     write(claimed, attempt=2)
 
@@ -101,16 +101,16 @@ def test_a_concluded_run_is_never_changed(claimed: Run, end: str) -> None:
         write(claimed, state="finished", leased_until=None, finished_at=timezone.now())
     again = {"state": "queued", "finished_at": None, "leased_until": None}
     for change in (again, {"failure_reason": "Another."}, {"progress": {"ratio": 9}}):
-        with refused("run.concluded"):
+        with violates("run.concluded"):
             write(claimed, **change)
 
 
 def test_no_run_is_deleted_open_or_concluded(run: Run) -> None:
-    with refused("run.deletion"):
+    with violates("run.deletion"):
         delete(run)
     taken = runs.claim(run_id=run.pk, worker="tester:1")
     assert taken is not None
     write(taken, leased_until=timezone.now() + timedelta(minutes=1))
     runs.fail(run_id=run.pk, attempt=1, reason="The device was lost.")
-    with refused("run.deletion"):
+    with violates("run.deletion"):
         delete(run)

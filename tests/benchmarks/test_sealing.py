@@ -9,7 +9,7 @@ from benchmarks.models import Benchmark, Solution
 from benchmarks.services import benchmarks, solutions
 from kernels import catalogue
 from tests.benchmarks.conftest import raises_code
-from tests.refusing import refused
+from tests.database_constraints import violates
 
 OPERATOR = "shared_prefix_attention"
 pytestmark = pytest.mark.django_db
@@ -51,7 +51,7 @@ def test_a_number_that_is_none_is_refused() -> None:
 def test_a_sealed_benchmark_cannot_be_changed_in_the_database() -> None:
     benchmark = benchmarks.seal(document=document())
 
-    with refused("benchmark.append_only"):
+    with violates("benchmark.append_only"):
         Benchmark.objects.filter(pk=benchmark.pk).update(name="another")
 
 

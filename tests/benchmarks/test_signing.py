@@ -10,9 +10,9 @@ from benchmarks.models import Record, Run, SigningKey
 from benchmarks.records import records, signatures
 from benchmarks.records.canonical import canonical
 from benchmarks.services import keys, runs
-from tests import signing
+from tests import referee_key
 from tests.benchmarks.conftest import raises_code
-from tests.refusing import refused
+from tests.database_constraints import violates
 
 
 def _rejected(run: Run, content: bytes, code: str) -> None:
@@ -37,7 +37,7 @@ def test_an_unknown_key_is_refused(claimed: Run, record_bytes: bytes, tmp_path: 
 
 
 def test_a_revoked_key_is_refused(claimed: Run, record_bytes: bytes) -> None:
-    keys.revoke(key_id=signing.KEY.public.id, by="the tests")
+    keys.revoke(key_id=referee_key.KEY.public.id, by="the tests")
     _rejected(claimed, record_bytes, "record.revoked_key")
 
 
@@ -58,7 +58,7 @@ def test_what_was_believed_before_its_key_was_revoked_stays(
     claimed: Run, record_bytes: bytes
 ) -> None:
     record = runs.finish(run_id=claimed.pk, attempt=1, record_bytes=record_bytes)
-    key = keys.revoke(key_id=signing.KEY.public.id, by="the tests")
+    key = keys.revoke(key_id=referee_key.KEY.public.id, by="the tests")
     record.refresh_from_db()
     assert record.signed_by == key
     assert keys.revoke(key_id=key.key_id, by="another").revoked_at == key.revoked_at
@@ -66,12 +66,12 @@ def test_what_was_believed_before_its_key_was_revoked_stays(
 
 @pytest.mark.django_db
 def test_a_key_is_registered_once_and_never_again_when_revoked() -> None:
-    row = signing.registered()
-    assert signing.registered() == row
+    row = referee_key.register()
+    assert referee_key.register() == row
     assert SigningKey.objects.count() == 1
     keys.revoke(key_id=row.key_id, by="the tests")
     with raises_code("key.revoked"):
-        signing.registered()
+        referee_key.register()
 
 
 @pytest.mark.django_db
@@ -82,18 +82,18 @@ def test_invalid_and_unknown_keys_are_rejected() -> None:
         keys.add(public_key="nonsense", name="A machine", by="the tests")
     for name in (" ", "A\0machine", "A\nmachine"):
         with raises_code("key.name"):
-            keys.add(public_key=signing.KEY.public.pem(), name=name, by="the tests")
+            keys.add(public_key=referee_key.KEY.public.pem(), name=name, by="the tests")
 
 
 @pytest.mark.django_db
 def test_the_database_keeps_keys_as_they_are() -> None:
-    row = signing.registered()
+    row = referee_key.register()
     rows = SigningKey.objects.filter(pk=row.pk)
     for change in ({"public_key": "another"}, {"name": "another"}):
-        with refused("signingkey.identity"):
+        with violates("signingkey.identity"):
             rows.update(**change)
-    with refused("signingkey.deletion"):
+    with violates("signingkey.deletion"):
         rows.delete()
     keys.revoke(key_id=row.key_id, by="the tests")
-    with refused("signingkey.revocation"):
+    with violates("signingkey.revocation"):
         rows.update(revoked_at=None)

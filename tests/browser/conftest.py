@@ -13,8 +13,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from consultancy.demo.users import DemoUsers, create_staff
 from engagements.people.models import User
-from tests.engagements.kept_stories import told_to
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.cached_stories import running_test
+from tests.engagements.sessions import sign_in
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -88,14 +88,14 @@ def window(
 def _session_of(user: User, url: str) -> Any:
     """The session cookie of a signed-in user."""
     client = Client()
-    as_just_signed_in(client, user, again=False)
+    sign_in(client, user, again=False)
     return {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": url}
 
 
 @pytest.fixture(autouse=True)
 def stories_kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Restore the rows of stories that an earlier test of this process created."""
-    with told_to(request.fixturenames, monkeypatch):
+    with running_test(request.fixturenames, monkeypatch):
         yield
 
 

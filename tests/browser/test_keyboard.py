@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from consultancy.demo.users import DemoUsers
 from engagements.contracts.models import Acceptance
-from tests.browser import acts
+from tests.browser import page_actions
 from tests.browser.conftest import Window
 from tests.engagements import story
 
@@ -49,7 +49,7 @@ def tab_to(page: Page, target: Locator) -> None:
 def test_a_user_signs_in_and_out_by_keyboard(window: Window, people: DemoUsers) -> None:
     page = window(reduced_motion="reduce")
     page.goto("/accounts/login/")
-    form = acts.form_to(page, "account_login")
+    form = page_actions.form_to(page, "account_login")
     form.locator("[name=login]").focus()
     page.keyboard.type(people.finance.email)
     tab_to(page, form.locator("[name=password]"))
@@ -60,7 +60,7 @@ def test_a_user_signs_in_and_out_by_keyboard(window: Window, people: DemoUsers) 
     name = page.get_by_role("banner").get_by_text(people.finance.name).locator("..")
     tab_to(page, name)
     page.keyboard.press("Enter")
-    sign_out = acts.form_to(page, "account_logout").get_by_role("button")
+    sign_out = page_actions.form_to(page, "account_logout").get_by_role("button")
     tab_to(page, sign_out)
     page.keyboard.press("Escape")
     expect(sign_out).to_be_hidden()
@@ -85,7 +85,7 @@ def test_the_first_tab_stop_skips_the_navigation(window: Window) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_role("main")).to_be_focused()
     page.keyboard.press("Tab")
-    expect(acts.link(page, "engagement-new")).to_be_focused()
+    expect(page_actions.link(page, "engagement-new")).to_be_focused()
 
 
 def test_a_contract_is_accepted_by_keyboard(window: Window) -> None:
@@ -93,10 +93,12 @@ def test_a_contract_is_accepted_by_keyboard(window: Window) -> None:
     page = window(case.signatory, reduced_motion="reduce")
     page.goto(reverse("portal"))
     for name in ("portal-engagement", "portal-contract"):
-        tab_to(page, acts.link(page, name, case.reference))
+        tab_to(page, page_actions.link(page, name, case.reference))
         page.keyboard.press("Enter")
         expect(page).to_have_url(reverse(name, args=[case.reference]))
-    form = acts.form_to(page, "portal-contract-accept", case.reference, case.contract.number)
+    form = page_actions.form_to(
+        page, "portal-contract-accept", case.reference, case.contract.number
+    )
     tab_to(page, form.locator("[name=typed_name]"))
     page.keyboard.type(case.signatory.name)
     tab_to(page, form.locator("[name=agreed]"))
@@ -104,5 +106,5 @@ def test_a_contract_is_accepted_by_keyboard(window: Window) -> None:
     tab_to(page, form.locator("[type=submit]"))
     page.keyboard.press("Enter")
 
-    acts.expect_done(page)
+    page_actions.expect_done(page)
     assert Acceptance.objects.get().user == case.signatory

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Window
-from tests.browser.looking import (
-    Ear,
+from tests.browser.page_checks import (
+    ErrorCollector,
     barriers,
     broken_pictures,
     faint_looks,
@@ -77,7 +77,7 @@ def test_pictures_are_kept_when_the_theme_changes(page: Page) -> None:
 
 @pytest.mark.soak
 def test_failed_requests_and_policy_violations_are_found(page: Page) -> None:
-    ear = Ear(page)
+    ear = ErrorCollector(page)
     put(page, '<img src="/static/no-such-picture.svg" alt="none">')
     assert broken_pictures(page)[0].endswith("no-such-picture.svg")
     page.evaluate(
@@ -89,8 +89,8 @@ def test_failed_requests_and_policy_violations_are_found(page: Page) -> None:
            })"""
     )
 
-    complaints = " ".join(ear.heard())
+    complaints = " ".join(ear.errors())
 
     assert "no-such-picture.svg: 404" in complaints
     assert "Content Security Policy" in complaints
-    assert ear.heard() == []
+    assert ear.errors() == []

@@ -12,11 +12,11 @@ from playwright.sync_api import Page, ViewportSize, expect
 
 from engagements.billing import bank_imports
 from engagements.people.models import Role, User
-from tests.browser import staging
+from tests.browser import portfolio_pages
 from tests.browser.conftest import Window
-from tests.browser.looking import (
+from tests.browser.page_checks import (
     NO_CONTRAST,
-    Ear,
+    ErrorCollector,
     barriers,
     broken_pictures,
     faint_looks,
@@ -39,7 +39,7 @@ class Viewer:
 
     window: Window
     wrong: list[str] = field(default_factory=list)
-    _windows: dict[User | None, tuple[Page, Ear]] = field(default_factory=dict)
+    _windows: dict[User | None, tuple[Page, ErrorCollector]] = field(default_factory=dict)
     _known_looks: set[str] = field(default_factory=set)
     _turns: int = 0
 
@@ -106,18 +106,18 @@ class Viewer:
         if response.status != status:
             self.wrong.append(f"{user} {url}: status {response.status}")
         if status != 200:
-            assert ear.heard()
+            assert ear.errors()
         unfold(page)
         return page
 
     def _listen(self, user: User | None, url: str) -> None:
         _, ear = self._window_of(user)
-        self._note(user, url, "errors", ear.heard())
+        self._note(user, url, "errors", ear.errors())
 
-    def _window_of(self, user: User | None) -> tuple[Page, Ear]:
+    def _window_of(self, user: User | None) -> tuple[Page, ErrorCollector]:
         if user not in self._windows:
             page = self.window(user, reduced_motion="reduce")
-            self._windows[user] = (page, Ear(page))
+            self._windows[user] = (page, ErrorCollector(page))
         return self._windows[user]
 
     def _note(self, user: User | None, url: str, where: str, found: Iterable[str]) -> None:
@@ -128,11 +128,13 @@ class Viewer:
         return "\n" + "\n".join(self.wrong)
 
 
-@pytest.mark.parametrize("role", staging.ROLES)
+@pytest.mark.parametrize("role", portfolio_pages.ROLES)
 def test_every_template_fits_and_reads(window: Window, role: str) -> None:
     viewer = Viewer(window)
 
-    for user, url in staging.one_of_each_page(staging.pages_of(staging.stage())[role]):
+    for user, url in portfolio_pages.one_of_each_page(
+        portfolio_pages.pages_of(portfolio_pages.create_portfolio())[role]
+    ):
         viewer.glance(user, url)
 
     assert not viewer.wrong, viewer.report()
@@ -140,11 +142,11 @@ def test_every_template_fits_and_reads(window: Window, role: str) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("role", staging.ROLES)
+@pytest.mark.parametrize("role", portfolio_pages.ROLES)
 def test_every_page_at_every_stage_fits_and_reads(window: Window, role: str) -> None:
     viewer = Viewer(window)
 
-    for user, url in staging.pages_of(staging.stage())[role]:
+    for user, url in portfolio_pages.pages_of(portfolio_pages.create_portfolio())[role]:
         viewer.look(user, url)
 
     assert not viewer.wrong, viewer.report()
@@ -160,14 +162,14 @@ def test_pages_of_a_new_installation_fit_and_read(window: Window) -> None:
         (Role.FINANCE, "finance"),
         (Role.NONE, "portal"),
     ]:
-        viewer.glance(staging.newcomer(role), reverse(name))
+        viewer.glance(portfolio_pages.newcomer(role), reverse(name))
 
     assert not viewer.wrong, viewer.report()
 
 
 @pytest.mark.parametrize("most", [5, pytest.param(None, marks=pytest.mark.soak)])
 def test_very_long_names_overflow_no_page(window: Window, most: int | None) -> None:
-    case, offered = staging.long_named()
+    case, offered = portfolio_pages.long_named()
     run = case.engagement.runs.get()
     content = statement(("5.00", f"{case.invoice.reference} {'EREF+' * 24}"))
     bank_file = bank_imports.import_file(
@@ -182,11 +184,11 @@ def test_very_long_names_overflow_no_page(window: Window, most: int | None) -> N
         (case.consultant, reverse("engagement-audit", args=[case.reference])),
         (case.consultant, reverse("engagement-contract", args=[case.reference])),
         (case.consultant, reverse("board")),
-        (case.consultant, staging.run_page("run", run)),
+        (case.consultant, portfolio_pages.run_page("run", run)),
         (case.finance, reverse("finance")),
         (case.finance, reverse("bank")),
         (case.signatory, reverse("portal-engagement", args=[case.reference])),
-        (case.signatory, staging.run_page("portal-run", run)),
+        (case.signatory, portfolio_pages.run_page("portal-run", run)),
     ]
     viewer = Viewer(window)
 
@@ -197,7 +199,7 @@ def test_very_long_names_overflow_no_page(window: Window, most: int | None) -> N
 
 
 def test_the_qr_code_of_a_second_factor_is_white_in_the_dark_theme(window: Window) -> None:
-    page = window(staging.newcomer(Role.CONSULTANT), color_scheme="dark")
+    page = window(portfolio_pages.newcomer(Role.CONSULTANT), color_scheme="dark")
     page.goto(reverse("mfa_activate_totp"))
 
     ground = page.locator("img.qr").evaluate("(code) => getComputedStyle(code).backgroundColor")
@@ -206,7 +208,7 @@ def test_the_qr_code_of_a_second_factor_is_white_in_the_dark_theme(window: Windo
 
 
 def test_printed_pages_are_light_and_without_navigation(window: Window) -> None:
-    page = window(staging.newcomer(Role.FINANCE), color_scheme="dark")
+    page = window(portfolio_pages.newcomer(Role.FINANCE), color_scheme="dark")
     page.goto(reverse("finance"))
     ink = "getComputedStyle(document.body).color"
     assert page.evaluate(ink) == "rgb(236, 239, 242)"

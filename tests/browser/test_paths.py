@@ -24,7 +24,7 @@ from engagements.runs import explanations
 from engagements.runs.models import EngagementRun
 from engagements.settlements.models import Settlement
 from engagements.templatetags.show import ratio
-from tests.browser import acts
+from tests.browser import page_actions
 from tests.browser.conftest import Window
 from tests.conftest import Worker
 from tests.engagements import story
@@ -71,9 +71,9 @@ def test_an_engagement_runs_from_its_opening_to_the_refund_with_a_worker(
     celery_worker_process(environment={"TWOFOLD_HOME": str(tmp_path)})
     consultant, customer, finance = window(), window(), window(people.finance)
     consultant.goto(reverse("account_login"))
-    acts.sign_in(consultant, people.consultant.email, people.password)
+    page_actions.sign_in(consultant, people.consultant.email, people.password)
     reference = agree(window, consultant, customer, people)
-    acts.bill_and_collect(finance)
+    page_actions.bill_and_collect(finance)
     assert Payment.objects.count() == 1
     assert Milestone.objects.filter(state=Milestone.State.BILLED).count() == 2
     asked = request_and_watch(consultant, customer, reference)
@@ -87,13 +87,13 @@ def agree(window: Window, consultant: Page, customer: Page, people: DemoUsers) -
     """Open, audit, offer and sign an engagement; return its reference."""
     _, signatory = create_customer(SCENARIO.customer, users=people)
     consultant.goto(reverse("board"))
-    reference = acts.open_engagement(consultant, SCENARIO)
-    acts.audit(consultant, reference, SCENARIO)
+    reference = page_actions.open_engagement(consultant, SCENARIO)
+    page_actions.audit(consultant, reference, SCENARIO)
     draft_and_offer(consultant, reference)
     viewer = User.objects.get(name=SCENARIO.customer.viewer)
     only_a_signatory_can_sign(window, reference, viewer, signatory)
     customer.goto(reverse("portal"))
-    acts.sign_in(customer, signatory.email, people.password)
+    page_actions.sign_in(customer, signatory.email, people.password)
     sign(consultant, customer, reference, people.consultant, signatory, people.password)
     return reference
 
@@ -101,20 +101,22 @@ def agree(window: Window, consultant: Page, customer: Page, people: DemoUsers) -
 def draft_and_offer(page: Page, reference: str) -> None:
     """A refused draft keeps its input; a double click offers once."""
     page.goto(reverse("engagement-contract", args=[reference]))
-    acts.seal_benchmark(page, reference, preset="shared_prefix_attention/tiny", target=TARGET)
+    page_actions.seal_benchmark(
+        page, reference, preset="shared_prefix_attention/tiny", target=TARGET
+    )
     draft = page.locator("form#terms")
     wrong = [*AMOUNTS[:-1], AMOUNTS[-1] - 1]
-    acts.fill_terms(draft, SCENARIO, starts_on=timezone.localdate(), parts=wrong)
-    typed = acts.values_of(draft)
-    acts.send(draft, "[value=save]")
+    page_actions.fill_terms(draft, SCENARIO, starts_on=timezone.localdate(), parts=wrong)
+    typed = page_actions.values_of(draft)
+    page_actions.send(draft, "[value=save]")
     expect(draft.get_by_role("alert").first).to_be_visible()
-    assert acts.values_of(draft) == typed
+    assert page_actions.values_of(draft) == typed
 
     draft.locator('[name$="-amount"]').last.fill(str(AMOUNTS[-1]))
-    acts.send(draft, "[value=save]")
-    acts.expect_done(page)
-    acts.send(acts.form_to(page, "contract-offer", reference), clicks=2)
-    acts.expect_done(page)
+    page_actions.send(draft, "[value=save]")
+    page_actions.expect_done(page)
+    page_actions.send(page_actions.form_to(page, "contract-offer", reference), clicks=2)
+    page_actions.expect_done(page)
     contract = ContractVersion.objects.get()
     assert (contract.state, contract.fee) == ("offered", SCENARIO.fee)
     assert contract.engagement.events.filter(verb="contract.offered").count() == 1
@@ -128,7 +130,7 @@ def only_a_signatory_can_sign(
     viewer.goto(reverse("portal-contract", args=[reference]))
     expect(viewer.get_by_role("main")).to_contain_text(ContractVersion.objects.get().digest)
     expect(viewer.locator(".next")).to_contain_text(signatory.name)
-    expect(acts.form_to(viewer, "portal-contract-accept", reference, 1)).to_have_count(0)
+    expect(page_actions.form_to(viewer, "portal-contract-accept", reference, 1)).to_have_count(0)
 
 
 def sign(
@@ -141,33 +143,33 @@ def sign(
 ) -> None:
     """Sign as the customer, first without ticking the box, then as the consultancy."""
     customer.goto(reverse("portal"))
-    acts.follow(customer, "portal-engagement", reference)
-    acts.follow(customer, "portal-contract", reference)
-    form = acts.form_to(customer, "portal-contract-accept", reference, 1)
+    page_actions.follow(customer, "portal-engagement", reference)
+    page_actions.follow(customer, "portal-contract", reference)
+    form = page_actions.form_to(customer, "portal-contract-accept", reference, 1)
     # Otherwise Chromium's own validation prevents the request.
     form.evaluate("form => form.noValidate = true")
-    acts.accept(form, signatory.name)
-    acts.prove(customer, password)
+    page_actions.accept(form, signatory.name)
+    page_actions.prove(customer, password)
     expect(customer.locator("#id_agreed_error")).to_be_visible()
     expect(form.locator("[name=typed_name]")).to_have_value(signatory.name)
-    acts.check(form, "agreed")
-    acts.accept(form, signatory.name)
-    acts.expect_done(customer)
+    page_actions.check(form, "agreed")
+    page_actions.accept(form, signatory.name)
+    page_actions.expect_done(customer)
 
     consultant.goto(reverse("engagement-contract", args=[reference]))
-    acts.accept(acts.form_to(consultant, "contract-accept", reference), lead.name)
-    acts.prove(consultant, password)
-    acts.expect_done(consultant)
+    page_actions.accept(page_actions.form_to(consultant, "contract-accept", reference), lead.name)
+    page_actions.prove(consultant, password)
+    page_actions.expect_done(consultant)
     assert ContractVersion.objects.get().state == ContractVersion.State.ACCEPTED
 
 
 def request_and_watch(consultant: Page, customer: Page, reference: str) -> EngagementRun:
     """Request an acceptance run, and open its page for consultant and customer."""
     consultant.goto(reverse("engagement", args=[reference]))
-    acts.request_run(consultant, reference, CANDIDATE)
+    page_actions.request_run(consultant, reference, CANDIDATE)
     asked = EngagementRun.objects.get()
     customer.goto(reverse("portal-engagement", args=[reference]))
-    acts.follow(customer, "portal-run", reference, asked.pk)
+    page_actions.follow(customer, "portal-run", reference, asked.pk)
     for page in (consultant, customer):
         page.evaluate("window.stayed = true")
     return asked
@@ -175,7 +177,7 @@ def request_and_watch(consultant: Page, customer: Page, reference: str) -> Engag
 
 def read_the_verdict(consultant: Page, customer: Page, asked: EngagementRun) -> None:
     """Check that both pages show the verdict without a reload."""
-    result = acts.panel(customer, "result")
+    result = page_actions.panel(customer, "result")
     failed = customer.locator("#live:not([hx-get])")
     expect(result.or_(failed)).to_be_visible(timeout=MEASURED_MS)
     asked.run.refresh_from_db()
@@ -183,7 +185,7 @@ def read_the_verdict(consultant: Page, customer: Page, asked: EngagementRun) -> 
     record = Record.objects.get(run=asked.run)
     # A busy machine can make it inconclusive, which the terms count as missed.
     assert record.verdict in ("missed", "inconclusive"), record.summary["reasons"]
-    verdict = acts.panel(consultant, "verdict-title")
+    verdict = page_actions.panel(consultant, "verdict-title")
     headline = explanations.headline_of(asked, record.verdict)
     expect(verdict.get_by_role("heading")).to_have_text(headline)
     for page, shown in [(consultant, verdict), (customer, result)]:
@@ -198,21 +200,21 @@ def settle(window: Window, first: User, second: User, password: str, reference: 
     first.save()
     page = window(first)
     page.goto(reverse("finance"))
-    proposed = acts.panel(page, "waiting").locator('a[href^="/finance/settlements/"]').first
+    proposed = page_actions.panel(page, "waiting").locator('a[href^="/finance/settlements/"]').first
     # Proposed in a separate transaction after the run is concluded.
-    acts.reload_until_visible(page, proposed)
+    page_actions.reload_until_visible(page, proposed)
     proposed.click()
     settlement = Settlement.objects.get()
-    acts.send(acts.form_to(page, "settlement-approve", settlement.pk))
-    acts.prove(page, password)
-    acts.expect_done(page)
+    page_actions.send(page_actions.form_to(page, "settlement-approve", settlement.pk))
+    page_actions.prove(page, password)
+    page_actions.expect_done(page)
     page = window(second)
     page.goto(reverse("settlement", args=[settlement.pk]))
-    acts.send(acts.form_to(page, "settlement-start", settlement.pk))
-    payment = acts.unfold(acts.form_to(page, "settlement-paid", settlement.pk))
-    acts.fill(payment, reference=f"REFUND-{reference}")
-    acts.send(payment)
-    acts.expect_done(page)
+    page_actions.send(page_actions.form_to(page, "settlement-start", settlement.pk))
+    payment = page_actions.unfold(page_actions.form_to(page, "settlement-paid", settlement.pk))
+    page_actions.fill(payment, reference=f"REFUND-{reference}")
+    page_actions.send(payment)
+    page_actions.expect_done(page)
     settlement.refresh_from_db()
     assert settlement.state == Settlement.State.PAID
 
@@ -224,15 +226,17 @@ def read_the_refund(page: Page, reference: str) -> None:
     audit = SCENARIO.audit_cost * (1 + SCENARIO.tax_rate_percent / 100)
     assert settlement.refund == paid - audit
     page.goto(reverse("portal-engagement", args=[reference]))
-    refund = acts.panel(page, "settlement")
+    refund = page_actions.panel(page, "settlement")
     expect(refund).to_contain_text(f"REFUND-{reference}")
     expect(refund).to_contain_text(f"{settlement.refund:,.2f}")
 
 
 def download_the_statement(page: Page) -> None:
     """Check that the downloaded settlement statement is the stored one."""
-    statement = acts.panel(page, "documents").get_by_role("link").filter(has_text="ettlement")
-    acts.reload_until_visible(page, statement)
+    statement = (
+        page_actions.panel(page, "documents").get_by_role("link").filter(has_text="ettlement")
+    )
+    page_actions.reload_until_visible(page, statement)
     document = Document.objects.get(kind="settlement_statement")
     expect(statement).to_have_attribute("href", reverse("document", args=[document.pk]))
     content = page.request.get(reverse("document", args=[document.pk])).body()
@@ -251,20 +255,20 @@ def test_a_met_target_is_handed_over_paid_and_closed(window: Window) -> None:
     )
 
     customer.goto(reverse("portal-engagement", args=[case.reference]))
-    acts.follow(customer, "portal-handover", case.reference)
-    handover = acts.form_to(customer, "portal-handover", case.reference)
-    acts.check(handover, "agreed")
-    acts.send(handover, clicks=2)
-    acts.prove(customer, PASSWORD)
-    acts.expect_done(customer)
+    page_actions.follow(customer, "portal-handover", case.reference)
+    handover = page_actions.form_to(customer, "portal-handover", case.reference)
+    page_actions.check(handover, "agreed")
+    page_actions.send(handover, clicks=2)
+    page_actions.prove(customer, PASSWORD)
+    page_actions.expect_done(customer)
 
     consultant.goto(reverse("engagement", args=[case.reference]))
-    close = acts.form_to(consultant, "engagement-close", case.reference)
-    acts.send(close)
+    close = page_actions.form_to(consultant, "engagement-close", case.reference)
+    page_actions.send(close)
     expect(consultant.get_by_role("alert")).to_be_visible()
-    acts.bill_and_collect(finance)
-    acts.send(close)
-    acts.expect_done(consultant)
+    page_actions.bill_and_collect(finance)
+    page_actions.send(close)
+    page_actions.expect_done(consultant)
     assert Engagement.objects.get(pk=case.engagement.pk).stage == "closed"
 
 
@@ -274,20 +278,20 @@ def test_nobody_approves_what_they_proposed(window: Window) -> None:
     proposer, other = window(case.finance), window(case.second)
 
     proposer.goto(reverse("settlement", args=[voided.pk]))
-    void = acts.unfold(acts.form_to(proposer, "settlement-void", voided.pk))
-    acts.fill(void, reason="A payment came in late.")
-    acts.send(void)
-    acts.expect_done(proposer)
+    void = page_actions.unfold(page_actions.form_to(proposer, "settlement-void", voided.pk))
+    page_actions.fill(void, reason="A payment came in late.")
+    page_actions.send(void)
+    page_actions.expect_done(proposer)
     proposer.goto(reverse("settlement-propose", args=[case.reference]))
-    acts.send(acts.form_with(proposer, "reason"), clicks=2)
-    acts.expect_done(proposer)
+    page_actions.send(page_actions.form_with(proposer, "reason"), clicks=2)
+    page_actions.expect_done(proposer)
 
     live = Settlement.objects.exclude(state=Settlement.State.VOIDED).get()
-    expect(acts.form_to(proposer, "settlement-approve", live.pk)).to_have_count(0)
+    expect(page_actions.form_to(proposer, "settlement-approve", live.pk)).to_have_count(0)
     blocked = proposer.get_by_role("main").get_by_role("button", disabled=True)
     expect(blocked).to_have_accessible_description(re.compile("."))
     other.goto(proposer.url)
-    acts.send(acts.form_to(other, "settlement-approve", live.pk), clicks=2)
-    acts.expect_done(other)
+    page_actions.send(page_actions.form_to(other, "settlement-approve", live.pk), clicks=2)
+    page_actions.expect_done(other)
     live.refresh_from_db()
     assert (live.proposed_by, live.approved_by) == (case.finance, case.second)

@@ -10,9 +10,9 @@ from engagements.catalogue import charts as catalogue_charts
 from engagements.catalogue import queries as catalogue
 from engagements.charts import slim
 from engagements.people.models import Role
-from tests.browser import staging
+from tests.browser import portfolio_pages
 from tests.browser.conftest import Window
-from tests.browser.looking import broken_pictures
+from tests.browser.page_checks import broken_pictures
 from tests.engagements.audit import test_charts as test_audit_charts
 from tests.engagements.charts import test_charts
 
@@ -58,7 +58,7 @@ def test_every_picture_for_a_phone_is_drawn_whole(browser: Browser, names: tuple
 
 
 def test_a_phone_asks_for_the_narrow_ones_and_a_desk_for_the_wide_ones(window: Window) -> None:
-    page = window(staging.newcomer(Role.CONSULTANT), reduced_motion="reduce")
+    page = window(portfolio_pages.newcomer(Role.CONSULTANT), reduced_motion="reduce")
     page.goto(reverse("catalogue"))
     asked = "pictures => pictures.map((picture) => picture.currentSrc.split('/').pop())"
     pictures = page.locator(".picture img")

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from engagements.common.rate_limits import Rate
 from engagements.pitch import views as pitch
-from tests.browser import acts
+from tests.browser import page_actions
 from tests.browser.conftest import Window
 from tests.browser.test_looks import Viewer
 from tests.engagements.evidence.traces import CAPTURES
@@ -46,12 +46,12 @@ def test_a_pitch_is_checked_without_scripts_and_shared_by_link(window: Window) -
     page.goto("/")
     page.locator('main a[href="/pitch/"]').first.click()
     form = page.locator("form#numbers")
-    acts.fill(form, share=40, speedup=3, fee="60.000,00")
-    acts.send(form)
+    page_actions.fill(form, share=40, speedup=3, fee="60.000,00")
+    page_actions.send(form)
     expect(page.locator("#id_currency_error")).to_be_visible()
     expect(form.locator("[name=share]")).to_have_value("40")
-    acts.fill(form, currency="EUR", weeks=6)
-    acts.send(form)
+    page_actions.fill(form, currency="EUR", weeks=6)
+    page_actions.send(form)
     expect(page.locator("main p", has_text="1.67×").first).to_be_visible()
 
     link = page.locator("textarea#link").input_value()
@@ -66,13 +66,13 @@ def test_another_operator_of_an_uploaded_profile_can_be_chosen(window: Window) -
     form = page.locator("form#numbers")
     file = CAPTURES / "h200_llama_decode_32k_prefix.trace.json.gz"
     form.locator("[name=file]").set_input_files(file)
-    acts.send(form)
+    page_actions.send(form)
     expect(page.get_by_text(file.name)).to_be_visible()
     hot = page.locator("article", has=page.locator("#check-hot"))
     before = hot.inner_text()
     chosen = page.locator('form:has(select[name="operator"])')
     chosen.locator("select").select_option(index=1)
-    acts.send(chosen)
+    page_actions.send(chosen)
     assert hot.inner_text() != before
 
     # A declined form focuses its first error.

@@ -9,7 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from consultancy.demo.users import LONGPROMPT, DemoUsers, create_customer
-from tests.browser import acts
+from tests.browser import page_actions
 from tests.browser.conftest import Window
 from tests.engagements import story
 
@@ -45,13 +45,13 @@ def test_a_page_is_shown_after_signing_in(window: Window, people: DemoUsers) -> 
     wanted = reverse("engagement-audit", args=[engagement.reference])
     page.goto(wanted)
     expect(page).to_have_url(f"{reverse('account_login')}?next={quote(wanted)}")
-    acts.sign_in(page, who.email, "not the password")
+    page_actions.sign_in(page, who.email, "not the password")
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.locator("[name=login]")).to_have_value(who.email)
-    acts.sign_in(page, who.email, people.password)
+    page_actions.sign_in(page, who.email, people.password)
     expect(page).to_have_url(wanted)
-    acts.sign_out(page, who)
-    expect(acts.form_to(page, "account_login")).to_be_visible()
+    page_actions.sign_out(page, who)
+    expect(page_actions.form_to(page, "account_login")).to_be_visible()
 
 
 def test_a_colleague_in_another_role_has_no_access(window: Window, people: DemoUsers) -> None:

@@ -13,7 +13,7 @@ from engagements.contracts.models import Acceptance
 from engagements.people.models import User
 from engagements.runs import explanations
 from engagements.runs.models import EngagementRun
-from tests.browser import acts, staging
+from tests.browser import page_actions, portfolio_pages
 from tests.browser.conftest import Window
 from tests.engagements import story
 
@@ -31,7 +31,7 @@ def plain(window: Window) -> Window:
         user.save()
         page = window(java_script_enabled=False, **options)
         page.goto(reverse("account_login"))
-        acts.sign_in(page, user.email, PASSWORD)
+        page_actions.sign_in(page, user.email, PASSWORD)
         expect(page.get_by_role("banner").get_by_text(user.name)).to_be_visible()
         return page
 
@@ -40,13 +40,13 @@ def plain(window: Window) -> Window:
 
 @pytest.mark.soak
 def test_a_consultant_records_a_finding(plain: Window) -> None:
-    case = staging.half_audited(story.opened())
+    case = portfolio_pages.half_audited(story.opened())
     page = plain(case.consultant)
 
-    acts.follow(page, "engagement", case.reference)
-    acts.follow(page, "engagement-audit", case.reference)
+    page_actions.follow(page, "engagement", case.reference)
+    page_actions.follow(page, "engagement-audit", case.reference)
     outcome, value, rationale = case.scenario.findings["survives"]
-    acts.answer(page, case.reference, "survives", outcome, value, rationale)
+    page_actions.answer(page, case.reference, "survives", outcome, value, rationale)
 
     found = Finding.objects.get(audit=case.engagement.audit, check_name="survives")
     assert (found.outcome, found.value) == (outcome, value)
@@ -57,15 +57,15 @@ def test_a_consultant_has_a_run_measured(plain: Window) -> None:
     case = story.underway()
     page = plain(case.consultant)
 
-    acts.follow(page, "engagement", case.reference)
-    acts.request_run(page, case.reference, "shared_prefix_attention/torch_cascade")
+    page_actions.follow(page, "engagement", case.reference)
+    page_actions.request_run(page, case.reference, "shared_prefix_attention/torch_cascade")
     asked = EngagementRun.objects.get()
     expect(page).to_have_url(reverse("run", args=[case.reference, asked.pk]))
     expect(page.locator("#live")).to_be_visible()
 
     story.finished(asked, 1.2)
     # The page reloads itself every few seconds.
-    verdict = acts.panel(page, "verdict-title")
+    verdict = page_actions.panel(page, "verdict-title")
     asked.refresh_from_db()
     headline = explanations.headline_of(asked, "missed")
     expect(verdict.get_by_role("heading")).to_have_text(headline)
@@ -76,16 +76,18 @@ def test_a_signatory_accepts_the_contract(plain: Window) -> None:
     case = story.offered(story.audited(story.opened()))
     page = plain(case.signatory)
 
-    acts.follow(page, "portal-engagement", case.reference)
-    acts.follow(page, "portal-contract", case.reference)
-    form = acts.form_to(page, "portal-contract-accept", case.reference, case.contract.number)
-    acts.check(form, "agreed")
-    acts.accept(form, "   ")
-    acts.prove(page, PASSWORD)
+    page_actions.follow(page, "portal-engagement", case.reference)
+    page_actions.follow(page, "portal-contract", case.reference)
+    form = page_actions.form_to(
+        page, "portal-contract-accept", case.reference, case.contract.number
+    )
+    page_actions.check(form, "agreed")
+    page_actions.accept(form, "   ")
+    page_actions.prove(page, PASSWORD)
     expect(page.locator("#id_typed_name_error")).to_be_visible()
     expect(form.locator("[name=agreed]")).to_be_checked()
-    acts.accept(form, case.signatory.name)
+    page_actions.accept(form, case.signatory.name)
 
-    acts.expect_done(page)
+    page_actions.expect_done(page)
     accepted = Acceptance.objects.get()
     assert (accepted.user, accepted.contract_version) == (case.signatory, case.contract)

@@ -11,12 +11,11 @@ from playwright.sync_api import Page, expect
 from engagements.audit import findings
 from engagements.audit import services as audits
 from engagements.evidence.models import Evidence
-from tests.browser import acts, staging
+from tests.browser import page_actions, portfolio_pages
 from tests.browser.conftest import Window
-from tests.browser.looking import Ear
+from tests.browser.page_checks import ErrorCollector
 from tests.browser.test_looks import Viewer
-from tests.engagements import evidence_world as kept
-from tests.engagements import story
+from tests.engagements import evidence_world, story
 from tests.engagements.story import Story
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -36,18 +35,20 @@ def started() -> Story:
 def test_findings_appear_after_an_upload_without_a_reload(window: Window) -> None:
     case = started()
     page = window(case.consultant)
-    ear = Ear(page)
+    ear = ErrorCollector(page)
     page.goto(reverse("engagement", args=[case.reference]))
     page.get_by_role("link", name="Workbench").click()
     expect(page.get_by_text("No profile yet")).to_be_visible()
 
-    page.get_by_label("Add profiles and traffic").set_input_files(kept.CAPTURES / kept.DECODE)
-    files = acts.section(page, "Files")
+    page.get_by_label("Add profiles and traffic").set_input_files(
+        evidence_world.CAPTURES / evidence_world.DECODE
+    )
+    files = page_actions.section(page, "Files")
     expect(files.get_by_text("Queued")).to_be_visible()
-    kept.read(Evidence.objects.get())
+    evidence_world.read(Evidence.objects.get())
     findings.compute_when_due(engagement=case.engagement)
     # The list of files polls, and loads the findings.
-    profile = acts.section(page, "Profile")
+    profile = page_actions.section(page, "Profile")
     expect(profile.get_by_text("85.6%").first).to_be_visible()
     expect(profile.get_by_role("img", name=re.compile("attention 73.7%"))).to_be_visible()
     hot = page.get_by_role("article", name="Is the operation hot?")
@@ -61,12 +62,12 @@ def test_findings_appear_after_an_upload_without_a_reload(window: Window) -> Non
     page.locator("main a[href$='/report/']").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Audit report")
     expect(page.get_by_text("Changed thresholds")).to_be_visible()
-    assert not ear.heard()
+    assert not ear.errors()
 
 
 def choose_by_keyboard(page: Page) -> None:
     """Choose another operator than the suggested one by keyboard."""
-    operator = acts.section(page, "Operator")
+    operator = page_actions.section(page, "Operator")
     operator.locator("input[type=radio][value='']").focus()
     for _ in range(10):
         page.keyboard.press("ArrowDown")
@@ -87,19 +88,19 @@ def move_a_threshold(page: Page) -> None:
 
 @pytest.mark.soak
 def test_pages_about_evidence_fit_and_read_thoroughly(window: Window) -> None:
-    case = staging.examined(story.opened())
+    case = portfolio_pages.examined(story.opened())
     viewer = Viewer(window)
-    for url in staging.bench_pages(case):
+    for url in portfolio_pages.bench_pages(case):
         viewer.look(case.consultant, url)
     assert not viewer.wrong, viewer.report()
 
 
 def test_pages_about_evidence_fit_and_read_with_long_names(window: Window) -> None:
-    case = staging.examined(story.opened(), name="x" * 190 + ".json.gz")
-    empty = staging.another(case, "Just opened")
+    case = portfolio_pages.examined(story.opened(), name="x" * 190 + ".json.gz")
+    empty = portfolio_pages.another(case, "Just opened")
     viewer = Viewer(window)
     for url in [
-        *staging.bench_pages(case),
+        *portfolio_pages.bench_pages(case),
         reverse("engagement-workbench", args=[empty.reference]),
         reverse("engagement-evidence", args=[empty.reference]),
     ]:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from django.core.exceptions import ImproperlyConfigured
 
-from tests.consultancy.starting import ROOT, production, start
+from tests.consultancy.settings_loader import ROOT, production, start
 
 OURS = ("web", "migrate", "worker", "beat", "gpu-worker")
 REFERENCE = re.compile(r"\$\{(?P<name>\w+)(?::(?P<kind>[?-])(?P<rest>[^}]*))?\}")

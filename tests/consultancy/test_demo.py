@@ -18,7 +18,7 @@ from django.db import connection
 from benchmarks.records import records
 from benchmarks.verdict import verdicts
 from tests.conftest import database_url
-from tests.consultancy.starting import ROOT
+from tests.consultancy.settings_loader import ROOT
 
 # The engagement without evidence files, whose audit is entered by hand.
 OPERATOR = "windowed_skip_attention"

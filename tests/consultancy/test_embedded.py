@@ -21,7 +21,7 @@ from consultancy.embedded import place, valkey
 from consultancy.embedded.place import EmbeddedError, Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
-from tests.consultancy.starting import ROOT
+from tests.consultancy.settings_loader import ROOT
 
 START_BOTH = """
 import sys

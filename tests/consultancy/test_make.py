@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.consultancy.starting import ROOT
+from tests.consultancy.settings_loader import ROOT
 
 COMMANDS = ("demo", "test", "soak", "lint", "install", "up", "help", "lock", "clean", "forget")
 

@@ -11,7 +11,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from consultancy import processes
-from tests.consultancy.starting import ROOT, production, start
+from tests.consultancy.settings_loader import ROOT, production, start
 
 
 def test_production_starts_with_everything_given() -> None:

@@ -21,7 +21,7 @@ from consultancy.embedded.place import Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
 from consultancy.processes import OWNER_VARIABLE, kill_orphans
-from tests.consultancy.starting import ROOT
+from tests.consultancy.settings_loader import ROOT
 
 LIMIT_S = 60.0
 PROCESSES = {"web", "gpu", "documents", "beat"}

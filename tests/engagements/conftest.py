@@ -16,9 +16,9 @@ from pypdf import PdfReader
 from engagements import documents, tasks
 from engagements.audit.models import Audit
 from engagements.common import queue
-from tests.engagements import evidence_world, kept
+from tests.engagements import cached_world, evidence_world
+from tests.engagements.cached_stories import running_test
 from tests.engagements.document_story import Story
-from tests.engagements.kept_stories import told_to
 from tests.engagements.world import World
 
 
@@ -27,10 +27,10 @@ def world(
     db: None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[World]:
     """The consultancy, its customer and a stranger."""
-    if not kept.usable(request.fixturenames, monkeypatch):
+    if not cached_world.usable(request.fixturenames, monkeypatch):
         yield World()
         return
-    with kept.KeptWorld(monkeypatch).watched() as world:
+    with cached_world.CachedWorld(monkeypatch).watched() as world:
         yield world
 
 
@@ -68,9 +68,9 @@ def sweep(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 @pytest.fixture(autouse=True)
-def told_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Put stories back as rows wherever that makes no difference."""
-    with told_to(request.fixturenames, monkeypatch):
+def story_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Restore stories from the cache where possible."""
+    with running_test(request.fixturenames, monkeypatch):
         yield
 
 

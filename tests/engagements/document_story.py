@@ -32,7 +32,7 @@ from engagements.settlements.models import Settlement
 from engagements.workbench import opening as engagements
 from tests.engagements.charts import measured
 from tests.engagements.world import person, received
-from tests.signing import signed
+from tests.referee_key import sign
 
 
 def unrendered() -> AbstractContextManager[Any]:
@@ -200,7 +200,7 @@ class Story:
         )
         claimed = measuring.claim(run_id=asked.run_id, worker="test")
         assert claimed is not None
-        measuring.finish(run_id=asked.run_id, attempt=claimed.attempt, record_bytes=signed(record))
+        measuring.finish(run_id=asked.run_id, attempt=claimed.attempt, record_bytes=sign(record))
         return runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
 
     def settled(self, contract: ContractVersion) -> Settlement:

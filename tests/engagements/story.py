@@ -27,11 +27,11 @@ from engagements.runs.models import EngagementRun
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from engagements.workbench import opening as engagements
+from tests.engagements.cached_stories import cached_story
 from tests.engagements.charts.measured import SOURCE, benchmark, record
-from tests.engagements.kept_stories import once
 from tests.engagements.scenario import SCENARIO
 from tests.engagements.world import received
-from tests.signing import signed
+from tests.referee_key import sign
 
 
 @dataclass
@@ -90,7 +90,7 @@ def member(customer: Customer, name: str, rights: str) -> User:
     return person
 
 
-@once(SCENARIO)
+@cached_story(SCENARIO)
 def opened(*, currency: str = "EUR") -> Story:
     """An engagement in scoping, and everybody around it."""
     consultant = user("Carla Consultant", Role.CONSULTANT)
@@ -254,7 +254,7 @@ def finished(asked: EngagementRun, speedup: float) -> EngagementRun:
     """A queued run as a worker measures and concludes it."""
     run = running(asked)
     handed_in = record(speedup=speedup, document=run.benchmark.document, source=run.solution.source)
-    measuring.finish(run_id=run.pk, attempt=run.attempt, record_bytes=signed(handed_in))
+    measuring.finish(run_id=run.pk, attempt=run.attempt, record_bytes=sign(handed_in))
     return runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
 
 
@@ -268,13 +268,13 @@ def failed(story: Story) -> EngagementRun:
     return runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
 
 
-@once(SCENARIO)
+@cached_story(SCENARIO)
 def in_force(*, currency: str = "EUR") -> Story:
     """Signed, and nothing billed."""
     return active(offered(audited(opened(currency=currency))))
 
 
-@once(SCENARIO)
+@cached_story(SCENARIO)
 def underway(*, currency: str = "EUR") -> Story:
     """Signed, and the first milestone paid."""
     story = in_force(currency=currency)
@@ -282,7 +282,7 @@ def underway(*, currency: str = "EUR") -> Story:
     return story
 
 
-@once(SCENARIO)
+@cached_story(SCENARIO)
 def missed() -> Story:
     """Measured at 1.1 times: the settlement is proposed."""
     story = underway()
@@ -290,7 +290,7 @@ def missed() -> Story:
     return story
 
 
-@once(SCENARIO)
+@cached_story(SCENARIO)
 def met() -> Story:
     """Measured at 2.6 times."""
     story = underway()

@@ -11,7 +11,7 @@ import atheris
 with atheris.instrument_imports(include=["engagements.evidence.readers"]):
     # Readers import it when they first need it; then it would not be instrumented.
     importlib.import_module("engagements.evidence.readers.traffic")
-    from tests.engagements.evidence.surviving import survives
+    from tests.engagements.evidence.reader_contract import assert_read_or_declined
 
 from tests.fuzzing.targets import TARGETS, Target
 
@@ -34,7 +34,7 @@ def fuzz(target: Target, folder: Path, seconds: int) -> None:
     options.append(f"-max_len={LONGEST_BYTES}")
 
     def once(content: bytes) -> None:
-        survives(target.file_of(content))
+        assert_read_or_declined(target.file_of(content))
 
     atheris.Setup([sys.argv[0], *options, str(corpus)], once)
     atheris.Fuzz()

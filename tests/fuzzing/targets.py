@@ -12,7 +12,7 @@ import atheris
 import pyarrow as pa
 import pyarrow.parquet
 
-from tests.engagements.evidence.surviving import sample
+from tests.engagements.evidence.reader_contract import sample
 from tests.engagements.evidence.test_nsight_systems import tables
 
 # atheris picks out of lists only.

@@ -116,12 +116,12 @@ def test_a_compile_log_is_printed_above_the_error(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told = "the candidate raised CompileError: the CUDA source does not compile"
+    message = "the candidate raised CompileError: the CUDA source does not compile"
     log = "candidate.cu(3): error: expected a ';'\n1 error detected"
-    monkeypatch.setattr(measuring, "_measured", lambda *_: SideFailed(told, log=log))
+    monkeypatch.setattr(measuring, "_measured", lambda *_: SideFailed(message, log=log))
     out = tmp_path / "r.json"
     assert harness.main(["run", str(benchmark), "mine.cu", "--out", str(out)]) == 3
-    assert capsys.readouterr().err.splitlines() == [*log.splitlines(), told]
+    assert capsys.readouterr().err.splitlines() == [*log.splitlines(), message]
 
 
 def test_a_candidates_name_is_quoted_in_the_command_of_a_repetition() -> None:
@@ -138,9 +138,9 @@ def test_a_missing_gpu_is_named_as_the_cause(monkeypatch: pytest.MonkeyPatch) ->
     # A configuration of its own: another test may have made the one that is kept.
     with pytest.raises(RuntimeError) as raised:
         type(triton.runtime.driver)().active.get_current_device()
-    told = side._described(raised.value)["error"]
-    assert "Triton finds no GPU here" in told
-    assert "TRITON_INTERPRET=1" in told
+    message = side._described(raised.value)["error"]
+    assert "Triton finds no GPU here" in message
+    assert "TRITON_INTERPRET=1" in message
 
 
 def test_unusable_input_exits_2_with_one_line(

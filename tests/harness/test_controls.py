@@ -37,9 +37,9 @@ def _record(
     )
 
 
-def _gpu(**told: Any) -> dict[str, Any]:
+def _gpu(**readings: Any) -> dict[str, Any]:
     seen = {"why_not": None, "idle_percent": 0, "foreign_processes": None, "ecc_uncorrected": None}
-    return {"gpu": {**seen, **told}}
+    return {"gpu": {**seen, **readings}}
 
 
 def _on_gpu(**made: Any) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def test_a_working_set_that_fits_the_cache_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "passed"),
+    ("readings", "passed"),
     [
         ({"foreign_processes": [0, 0]}, True),
         ({"foreign_processes": [0, 1]}, False),
@@ -103,9 +103,9 @@ def test_a_working_set_that_fits_the_cache_is_said() -> None:
     ],
 )
 def test_somebody_else_on_the_gpu_makes_the_run_invalid(
-    told: dict[str, Any], passed: bool | None
+    readings: dict[str, Any], passed: bool | None
 ) -> None:
-    control = exclusive.judge(_on_gpu(seen=_gpu(**told)))
+    control = exclusive.judge(_on_gpu(seen=_gpu(**readings)))
     assert control.passed is passed, control.detail
     assert control.detail
 
@@ -179,7 +179,7 @@ def test_controls_are_recomputed_with_the_verdict() -> None:
 class Instruments:
     """A GPU that tells what a test likes."""
 
-    told: Reading = field(
+    readings: Reading = field(
         default_factory=lambda: Reading(
             sm_mhz=1980, memory_mhz=3201, power_w=500.0, temperature_c=50, throttle=0
         )
@@ -188,7 +188,7 @@ class Instruments:
     busy_percent: int = 0
 
     def read(self) -> Reading:
-        return self.told
+        return self.readings
 
     def ecc_uncorrected(self) -> int | None:
         return self.ecc.pop(0)
@@ -204,7 +204,7 @@ def test_controls_judge_the_readings_of_the_instruments(
     measure: Measure,
 ) -> None:
     sick = Instruments(ecc=[0, 2], busy_percent=60)
-    sick.told = replace(sick.told, throttle=0x80)
+    sick.readings = replace(sick.readings, throttle=0x80)
     record = measure("honest", telemetry=sick)
     failed = [control["name"] for control in record["controls"] if control["passed"] is False]
     # A busy machine may fail others.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.precision.simulations import interruptions
 from benchmarks.verdict.statistics.interruptions import Exclusion, interrupted, uninterrupted
 from kernels import protocols
-from tests.soaking import every
+from tests.soak_cases import every
 
 Floats = NDArray[np.float64]
 BANDED, FAR_ONLY = Exclusion(band=0.03), Exclusion()

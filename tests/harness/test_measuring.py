@@ -16,9 +16,9 @@ def test_where_there_is_no_gpu_measuring_says_what_runs_on_a_processor(
 ) -> None:
     monkeypatch.setattr(measure, "_sees_gpu", lambda: False)
     assert measure.main(["shared_prefix_attention", "--out", str(tmp_path)]) == 2
-    told = capsys.readouterr().err
-    assert "--preset tiny or cpu" in told
-    assert told.endswith("--preset tiny or cpu\n")
+    message = capsys.readouterr().err
+    assert "--preset tiny or cpu" in message
+    assert message.endswith("--preset tiny or cpu\n")
     assert not list(tmp_path.iterdir())
 
 
@@ -31,15 +31,15 @@ def test_a_baseline_that_is_not_there_is_answered_with_those_that_are(
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "expected"),
     [([], "vector_add"), (["--json"], "triton_add"), (["--markdown"], "triton_add")],
 )
 def test_a_report_is_of_the_operators_that_are_named(
-    form: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    form: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert report_command.main([*form, "vector_add"]) == 0
     printed = capsys.readouterr().out
-    assert told in printed
+    assert expected in printed
     assert "rotary" not in printed
     assert "triton_rotate" not in printed
 

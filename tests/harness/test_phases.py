@@ -21,9 +21,9 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    told = Clock()
-    monkeypatch.setattr(time, "monotonic", told)
-    return told
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", clock)
+    return clock
 
 
 def test_a_phase_inside_another_is_not_counted_twice(clock: Clock) -> None:

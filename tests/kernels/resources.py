@@ -37,7 +37,7 @@ def serialised(cubin: bytes) -> bool:
         file.write(cubin)
         file.flush()
         asked = [str(_TOOLS / "nvdisasm"), file.name]
-        told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        listing = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     # One letter an instruction: products and waits for them.
-    order = "".join("P" if found == "HGMMA" else "W" for found in _PRODUCTS.findall(told))
+    order = "".join("P" if found == "HGMMA" else "W" for found in _PRODUCTS.findall(listing))
     return "P" in order and "PP" not in order

@@ -11,7 +11,7 @@ from kernels import catalogue, solutions
 from kernels.definition import NotAvailable
 from kernels.trials import compare
 from tests.kernels.shapes import SHARED, SIZES, WINDOWED, draw, poisoned, reference_of
-from tests.soaking import every
+from tests.soak_cases import every
 
 DTYPES = ("float32", "float16", "bfloat16")
 

@@ -23,8 +23,8 @@ def test_the_readmes_table_matches_the_function() -> None:
     lines = [line.split("|")[1:-1] for line in page if line.startswith("| 1.")]
     assert len(lines) == 3
     for ratio, *gpus in lines:
-        for weeks, told in zip(("8", "26", "104"), gpus, strict=True):
-            assert _gpus(ratio.strip().rstrip("x"), weeks) == int(told)
+        for weeks, printed in zip(("8", "26", "104"), gpus, strict=True):
+            assert _gpus(ratio.strip().rstrip("x"), weeks) == int(printed)
 
 
 @pytest.mark.parametrize(("ratio", "weeks"), [("1.0", "8"), ("0.97", "8"), ("1.5", "0")])

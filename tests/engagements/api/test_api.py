@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from benchmarks.services import runs as measuring
 from engagements.documents.models import Document
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.story import Story
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def story() -> Story:
-    return told.met()
+    return stories.met()
 
 
 def routes(story: Story) -> list[str]:
@@ -84,7 +84,7 @@ def test_an_engagement_names_its_stage_and_time_box(client: Client, story: Story
 
 
 def test_an_engagement_without_a_time_box_has_none(client: Client) -> None:
-    story = told.opened()
+    story = stories.opened()
     client.force_login(story.viewer)
     data = client.get(reverse("api-engagement", args=[story.reference])).json()
     assert data["time_box"] is None
@@ -103,8 +103,8 @@ def test_a_measured_run_has_its_record(client: Client, story: Story) -> None:
 
 
 def test_a_running_run_shows_progress_and_hides_its_worker(client: Client) -> None:
-    story = told.underway()
-    run = told.running(told.requested(story))
+    story = stories.underway()
+    run = stories.running(stories.requested(story))
     progress = {"phase": "measuring", "replicate": 1, "replicates": 4, "message": "gpu-rack-7"}
     measuring.report_progress(run_id=run.pk, attempt=run.attempt, progress=progress)
     client.force_login(story.viewer)
@@ -115,8 +115,8 @@ def test_a_running_run_shows_progress_and_hides_its_worker(client: Client) -> No
 
 
 def test_trials_are_not_listed(client: Client) -> None:
-    story = told.underway()
-    trial = told.measured(story, 1.9, purpose="trial")
+    story = stories.underway()
+    trial = stories.measured(story, 1.9, purpose="trial")
     client.force_login(story.viewer)
     assert client.get(reverse("api-runs", args=[story.reference])).json()["results"] == []
     assert client.get(reverse("api-run", args=[story.reference, trial.pk])).status_code == 404

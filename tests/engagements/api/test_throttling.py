@@ -13,7 +13,7 @@ from django.urls import reverse
 from consultancy.environment import cache_of
 from engagements.api.throttles import AccountThrottle, RejectedThrottle
 from engagements.people import api_tokens
-from tests.engagements import evidence_world as kept
+from tests.engagements import evidence_world
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
@@ -81,7 +81,7 @@ def test_uploads_of_evidence_are_not_limited(world: World) -> None:
     program = Client()
     answers = []
     for _ in range(5):
-        file = SimpleUploadedFile("calls.csv", kept.TRAFFIC)
+        file = SimpleUploadedFile("calls.csv", evidence_world.TRAFFIC)
         answers.append(program.post(address, {"file": file}, headers=headers).status_code)
     assert answers == [201] * 5
     asked = [program.get(address, headers=headers).status_code for _ in range(4)]

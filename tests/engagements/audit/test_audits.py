@@ -10,9 +10,9 @@ from engagements.audit import overrides
 from engagements.audit import services as audits
 from engagements.audit.models import Audit, Finding
 from engagements.engagement.models import Stage
+from tests.database_constraints import violates
 from tests.engagements.world import World, fresh
 from tests.errors import declined
-from tests.refusing import refused
 
 PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
 
@@ -111,7 +111,7 @@ def test_an_override_counts_once_another_consultant_confirms_it(world: World) ->
 def test_the_database_refuses_an_override_by_one_person(world: World) -> None:
     finding = record(world, world.auditing(), outcome=FAIL, value="3%")
     overrides.propose(finding=finding, outcome=PASS, reason="Hm.", by=world.consultant)
-    with refused("finding_override_is_confirmed_by_another"):
+    with violates("finding_override_is_confirmed_by_another"):
         Finding.objects.filter(pk=finding.pk).update(override_confirmed_by=world.consultant)
 
 

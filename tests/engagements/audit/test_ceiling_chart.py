@@ -13,7 +13,7 @@ from engagements.audit.rules import Thresholds, ceiling
 from engagements.audit.rules.ceiling import CeilingFigures
 from engagements.audit.rules.figures import Interval
 from engagements.charts.palette import DARK
-from tests.soaking import every
+from tests.soak_cases import every
 
 
 def figures(

@@ -25,21 +25,21 @@ from engagements.evidence import charts as evidence_charts
 from engagements.evidence import readers
 from engagements.evidence.readers.comparison import compare
 from engagements.evidence.readers.facts import TraceFacts, TrafficFacts
-from tests.engagements import evidence_world as kept
+from tests.engagements import evidence_world
 
 LONG = "void at::native::<unnamed>::a_kernel<" + "float, " * 40 + ">"
 
 
 @cache
 def trace(name: str) -> TraceFacts:
-    facts = readers.read(kept.CAPTURES / name, name)
+    facts = readers.read(evidence_world.CAPTURES / name, name)
     assert isinstance(facts, TraceFacts)
     return facts
 
 
 @cache
 def traffic() -> TrafficFacts:
-    facts = readers.read(io.BytesIO(kept.TRAFFIC), "calls.csv")
+    facts = readers.read(io.BytesIO(evidence_world.TRAFFIC), "calls.csv")
     assert isinstance(facts, TrafficFacts)
     return facts
 
@@ -97,8 +97,8 @@ def drawn(figures: Figures, theme: Theme = "page") -> str:
 
 
 DRAWN: dict[str, Callable[..., str]] = {
-    "timeline": lambda theme: evidence_charts.timeline(trace(kept.DECODE), theme=theme),
-    "idle": lambda theme: evidence_charts.timeline(trace(kept.IDLE), theme=theme),
+    "timeline": lambda theme: evidence_charts.timeline(trace(evidence_world.DECODE), theme=theme),
+    "idle": lambda theme: evidence_charts.timeline(trace(evidence_world.IDLE), theme=theme),
     "parts": lambda theme: drawn(HOT, theme),
     "shapes": lambda theme: evidence_charts.shape_curves(
         traffic().curve_of_calls, traffic().curve_of_time, wanted=(16, 0.8), theme=theme
@@ -106,7 +106,7 @@ DRAWN: dict[str, Callable[..., str]] = {
     "life": lambda theme: drawn(LIFE, theme),
     "upkeep": lambda theme: drawn(UPKEEP, theme),
     "profiles": lambda theme: evidence_charts.profiles(
-        compare(trace(kept.IDLE), trace(kept.PREFILL)), theme=theme
+        compare(trace(evidence_world.IDLE), trace(evidence_world.PREFILL)), theme=theme
     ),
 }
 
@@ -143,8 +143,8 @@ def test_missing_data_is_not_drawn() -> None:
 
 def test_an_alt_text_gives_the_figures() -> None:
     texts = evidence_charts.texts
-    assert "85.6%" in texts.timeline(trace(kept.DECODE))
-    assert "attention 73.7%" in texts.timeline(trace(kept.DECODE))
+    assert "85.6%" in texts.timeline(trace(evidence_world.DECODE))
+    assert "attention 73.7%" in texts.timeline(trace(evidence_world.DECODE))
     assert "16 cover 100%" in texts.shape_curves(traffic().curve_of_calls, None)
     assert "9 to never" in LIFE.alt()
     assert "12" not in msgspec.structs.replace(UPKEEP, offered=None).alt()

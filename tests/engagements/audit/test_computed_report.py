@@ -18,7 +18,7 @@ from engagements.common.money import format_money
 from engagements.evidence import answer_text, questionnaire
 from engagements.evidence.models import Evidence
 from engagements.people.models import Role
-from tests.engagements import evidence_world as kept
+from tests.engagements import evidence_world
 from tests.engagements.document_story import Story
 from tests.engagements.pdf_text import attached, elements, words
 from tests.engagements.world import person
@@ -52,10 +52,10 @@ def delivered(story: Story, audit: Audit) -> Audit:
 def audit(story: Story) -> Audit:
     """Computed from a decode step, a log of shapes, two answers and an estimate of the work."""
     audit = started(story)
-    content = (kept.CAPTURES / kept.DECODE).read_bytes()
-    kept.added(story.engagement, story.ada, LONG, content)
-    kept.added(story.engagement, story.ada, "calls.csv", kept.TRAFFIC)
-    kept.added(story.engagement, story.ada, "half.json.gz", content[:5000])
+    content = (evidence_world.CAPTURES / evidence_world.DECODE).read_bytes()
+    evidence_world.added(story.engagement, story.ada, LONG, content)
+    evidence_world.added(story.engagement, story.ada, "calls.csv", evidence_world.TRAFFIC)
+    evidence_world.added(story.engagement, story.ada, "half.json.gz", content[:5000])
     people = {"people": [{"name": "Performance team", "hours_a_month": 12}]}
     models = {"models": [{"name": "Llama 5", "expected_on": "2029-03-01", "axes": {}}]}
     for question, value in (("maintainers", people), ("roadmap", models)):
@@ -89,7 +89,9 @@ def test_the_report_of_a_computed_audit(story: Story, audit: Audit, issued: Issu
     )
     overrides.confirm(finding=finding, by=person("Grace", Role.CONSULTANT))
     delivered(story, audit)
-    kept.add(story.engagement, story.ada, "later.csv", kept.TRAFFIC + b"1,1,1,1\n")
+    evidence_world.add(
+        story.engagement, story.ada, "later.csv", evidence_world.TRAFFIC + b"1,1,1,1\n"
+    )
     report = issued("audit_report", f"audit:{audit.pk}")
     pages = [" ".join(page.extract_text().split()) for page in report.pages]
 

@@ -7,7 +7,7 @@ from django.test import Client
 
 from engagements.audit.models import Audit
 from engagements.evidence.models import Evidence
-from tests.engagements import evidence_world as kept
+from tests.engagements import evidence_world
 from tests.engagements.workbench.test_profile_findings import delivered, put, url, words
 from tests.engagements.world import World
 
@@ -22,7 +22,7 @@ def test_the_report_is_a_page_too_and_a_delivered_one_is_the_customers(
     page = words(signed_in.get(report).content.decode())
     assert "not delivered yet" in page
     assert "Attention takes 73.7% of your time" in page
-    digest = Evidence.objects.get(name=kept.DECODE).digest
+    digest = Evidence.objects.get(name=evidence_world.DECODE).digest
     assert digest in signed_in.get(report).content.decode()
 
     theirs = url("portal-audit", audit.engagement)

@@ -55,7 +55,7 @@ def ordinary(**said: Any) -> AuditInputs:
 
 
 @dataclass(frozen=True)
-class Told:
+class SourceCase:
     """A case as the source tells it: does it pass, and which checks say why it does not."""
 
     name: str
@@ -65,7 +65,7 @@ class Told:
 
 
 GOOD = (
-    Told(
+    SourceCase(
         "sparse MoE routing",
         ordinary(
             # "a 2.3x MoE-step speedup and a 1.4x end-to-end speedup": half of the time, by Amdahl.
@@ -78,7 +78,7 @@ GOOD = (
         is_good=True,
         reasons={"off_the_shelf": "lacks skewed routing"},
     ),
-    Told(
+    SourceCase(
         "KV cache layout for long context",
         ordinary(
             # "long-context (32K+)": the capture of exactly that step.
@@ -94,7 +94,7 @@ GOOD = (
         is_good=True,
         reasons={"worth": "2.8×", "off_the_shelf": "one read of the shared prompt"},
     ),
-    Told(
+    SourceCase(
         "quantisation-aware fused ops",
         ordinary(
             trace=busy("int8_gemm", 0.6),
@@ -110,7 +110,7 @@ GOOD = (
 )
 
 BAD = (
-    Told(
+    SourceCase(
         "windowed attention with skips",
         ordinary(
             trace=busy("flash_fwd_kernel", 0.2),
@@ -133,7 +133,7 @@ BAD = (
             "off_the_shelf": "FlashAttention-4 is enough",
         },
     ),
-    Told(
+    SourceCase(
         "fused FFN for a model that goes",
         ordinary(
             # "~1.5x speedup that would last 8 weeks before becoming irrelevant"
@@ -152,7 +152,7 @@ BAD = (
             "worth": "1.5×",
         },
     ),
-    Told(
+    SourceCase(
         "a faster FlashAttention",
         ordinary(
             trace=busy("flash_fwd_kernel", 0.5),
@@ -181,29 +181,29 @@ def sentences(verdict: Verdict) -> dict[str, str]:
     return {finding.check: finding.sentence for finding in verdict.findings}
 
 
-@pytest.mark.parametrize("told", GOOD, ids=lambda told: told.name)
-def test_a_case_that_was_worth_it_passes_at_least_four(told: Told) -> None:
-    verdict = examine(told.inputs)
+@pytest.mark.parametrize("case", GOOD, ids=lambda case: case.name)
+def test_a_case_that_was_worth_it_passes_at_least_four(case: SourceCase) -> None:
+    verdict = examine(case.inputs)
     assert verdict.passes >= 4
     assert verdict.advice == Advice.CUSTOM
     outcomes = {finding.check: finding.outcome for finding in verdict.findings}
-    for check, words in told.reasons.items():
+    for check, words in case.reasons.items():
         assert outcomes[check] == "pass"
         assert words in sentences(verdict)[check]
 
 
-@pytest.mark.parametrize("told", BAD, ids=lambda told: told.name)
-def test_a_case_that_was_not_passes_fewer_for_the_source_s_reason(told: Told) -> None:
-    verdict = examine(told.inputs)
+@pytest.mark.parametrize("case", BAD, ids=lambda case: case.name)
+def test_a_case_that_was_not_passes_fewer_for_the_source_s_reason(case: SourceCase) -> None:
+    verdict = examine(case.inputs)
     assert verdict.passes < 4
     assert verdict.advice != Advice.CUSTOM
     outcomes = {finding.check: finding.outcome for finding in verdict.findings}
-    for check, words in told.reasons.items():
+    for check, words in case.reasons.items():
         assert outcomes[check] == "fail"
         assert words in sentences(verdict)[check]
 
 
-@pytest.mark.parametrize("told", BAD, ids=lambda told: told.name)
-def test_it_is_the_reason_that_decides_and_not_silence(told: Told) -> None:
-    verdict = examine(told.inputs)
+@pytest.mark.parametrize("case", BAD, ids=lambda case: case.name)
+def test_it_is_the_reason_that_decides_and_not_silence(case: SourceCase) -> None:
+    verdict = examine(case.inputs)
     assert not [finding for finding in verdict.findings if finding.outcome == "unknown"]

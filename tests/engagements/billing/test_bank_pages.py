@@ -15,7 +15,7 @@ from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.finance.bank_views import PER_PAGE
 from engagements.ledger.models import Entry
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.billing.test_bank_imports import GERMAN_CSV, statement
 from tests.engagements.story import Story
 
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def story() -> Story:
-    return told.in_force()
+    return stories.in_force()
 
 
 @pytest.fixture
 def invoice(story: Story) -> Invoice:
-    return told.invoiced(story, 1)
+    return stories.invoiced(story, 1)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_an_unreadable_file_is_refused_and_an_unparsed_one_can_be_deleted(fritz:
 def test_a_line_is_assigned_to_several_invoices(
     fritz: Client, story: Story, invoice: Invoice
 ) -> None:
-    second = told.invoiced(story, 2)
+    second = stories.invoiced(story, 2)
     upload(fritz, statement(("200.00", "hello")))
     line = BankLine.objects.get()
     url = reverse("bank-assign", args=[line.pk])

@@ -17,7 +17,7 @@ from engagements.billing import credit_notes, invoices
 from engagements.billing.models import Invoice
 from engagements.people.models import Customer
 from engagements.settlements import services as settlements
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.story import Story
 from tests.engagements.world import World, days
 
@@ -29,7 +29,7 @@ BADGE = re.compile(r'<span class="badge.*?</span>', re.S)
 
 @pytest.fixture
 def story() -> Story:
-    return told.in_force()
+    return stories.in_force()
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_draft_is_issued_once_as_shown(fritz: Client, story: Story) -> None:
 
 
 def test_selected_drafts_are_issued_each_by_itself(fritz: Client, story: Story) -> None:
-    drafts = [told.drafted(story) for _ in range(3)]
+    drafts = [stories.drafted(story) for _ in range(3)]
     page = fritz.get(reverse("to-bill")).content.decode()
     sent = {f"version-{row.pk}": invoices.preview(invoice=row).version for row in drafts}
     assert all(digest in page for digest in sent.values())
@@ -102,7 +102,7 @@ def test_milestones_to_bill_are_listed_downloaded_and_returned_by_a_discarded_dr
 
 
 def test_a_credit_note_is_previewed_and_issued_once(fritz: Client, story: Story) -> None:
-    invoice = told.invoiced(story, 1, 2)
+    invoice = stories.invoiced(story, 1, 2)
     url = reverse("invoice-credit", args=[invoice.pk])
     sent = {"net": "10000", "reason": "Less was done.", "expected_credited": "0"}
     for wrong in ({"net": "99999"}, {"net": "0"}, {"reason": " "}):
@@ -118,8 +118,8 @@ def test_a_credit_note_is_previewed_and_issued_once(fritz: Client, story: Story)
 
 
 def test_the_list_is_searched_filtered_and_downloaded(fritz: Client, story: Story) -> None:
-    told.paid(story, 1)
-    second = told.invoiced(story, 2)
+    stories.paid(story, 1)
+    second = stories.invoiced(story, 2)
     note = credit_notes.credit(invoice=second, reason="Oh.", net=D(1), by=story.finance)
     url = reverse("invoices")
 
@@ -169,9 +169,9 @@ def test_a_settled_invoice_is_never_called_overdue(
 
 
 def test_a_customer_account_adds_up(fritz: Client, story: Story) -> None:
-    told.paid(story, 1)
+    stories.paid(story, 1)
     credit_notes.credit(
-        invoice=told.invoiced(story, 2), net=D(500), reason="Late.", by=story.finance
+        invoice=stories.invoiced(story, 2), net=D(500), reason="Late.", by=story.finance
     )
     url = reverse("customer-account", args=[story.customer.pk])
     text = fritz.get(url, {"format": "csv"}).content.decode()

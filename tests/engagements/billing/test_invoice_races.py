@@ -9,7 +9,7 @@ import pytest
 from engagements.billing import credit_notes, invoices
 from engagements.billing.models import Counter, Invoice
 from engagements.engagement.models import Engagement
-from tests.engagements.racing import errors_in, together
+from tests.engagements.concurrency import errors_in, run_concurrently
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,7 +34,7 @@ def test_eight_who_issue_at_once_leave_no_gap(world: World) -> None:
         invoices.draft(milestones=[contract.milestones.get(position=1)], by=world.finance)
         for contract in (world.active() for _ in range(THREADS))
     ]
-    results = together(
+    results = run_concurrently(
         *(lambda row=row: invoices.issue(invoice=row, by=world.finance) for row in drafts)
     )
     assert not errors_in(results)
@@ -45,7 +45,7 @@ def test_eight_who_issue_at_once_leave_no_gap(world: World) -> None:
 def test_one_draft_issued_by_eight_is_one_invoice(world: World) -> None:
     part = world.active().milestones.get(position=1)
     draft = invoices.draft(milestones=[part], by=world.finance)
-    results = together(*[lambda: invoices.issue(invoice=draft, by=world.finance)] * THREADS)
+    results = run_concurrently(*[lambda: invoices.issue(invoice=draft, by=world.finance)] * THREADS)
     assert {row.reference for row in results} == {results[0].reference}
     assert numbers("INV") == [1]
     assert Engagement.objects.get().events.filter(verb="invoice.issued").count() == 1
@@ -54,7 +54,7 @@ def test_one_draft_issued_by_eight_is_one_invoice(world: World) -> None:
 def test_two_who_collect_the_same_milestone_leave_one_draft(world: World) -> None:
     contract = world.active()
     first, second = contract.milestones.filter(position__lte=2).order_by("position")
-    results = together(
+    results = run_concurrently(
         lambda: invoices.draft(milestones=[first], by=world.finance),
         lambda: invoices.draft(milestones=[first, second], by=world.controller),
     )
@@ -64,7 +64,7 @@ def test_two_who_collect_the_same_milestone_leave_one_draft(world: World) -> Non
 
 def test_two_credit_notes_at_once_never_take_back_more_than_there_is(world: World) -> None:
     invoice = world.invoice(world.active().milestones.get(position=1))
-    results = together(
+    results = run_concurrently(
         *(
             lambda by=by: credit_notes.credit(invoice=invoice, net=D(7000), reason="Late.", by=by)
             for by in (world.finance, world.controller)
@@ -76,7 +76,7 @@ def test_two_credit_notes_at_once_never_take_back_more_than_there_is(world: Worl
 
 def test_a_credit_sent_twice_is_issued_once(world: World) -> None:
     invoice = world.invoice(world.active().milestones.get(position=1))
-    results = together(
+    results = run_concurrently(
         *[
             lambda: credit_notes.credit(
                 invoice=invoice,

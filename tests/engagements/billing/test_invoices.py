@@ -17,9 +17,9 @@ from engagements.billing.models import Counter, Invoice, InvoiceLine
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.milestones.models import Milestone
 from engagements.ledger.models import Entry
+from tests.database_constraints import violates
 from tests.engagements.world import World, contract_of, today, undone
 from tests.errors import declined
-from tests.refusing import refused
 
 D = Decimal
 
@@ -270,7 +270,7 @@ def test_the_database_refuses_gaps_and_double_billing(world: World) -> None:
         tax=0,
         tax_rate_percent=0,
     )
-    with refused("invoiceline.engagement"):
+    with violates("invoiceline.engagement"):
         copy.save()
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.payouts import overpayment_refunds
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.story import Story
 from tests.engagements.world import received
 
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def invoice(client: Client) -> Invoice:
-    story = told.in_force()
+    story = stories.in_force()
     client.force_login(story.finance)
-    return told.invoiced(story, 1)
+    return stories.invoiced(story, 1)
 
 
 def page_of(invoice: Invoice) -> str:
@@ -83,17 +83,17 @@ def test_an_overpayment_needs_confirmation(client: Client, invoice: Invoice) -> 
 
 
 def test_a_draft_accepts_no_payment(client: Client) -> None:
-    story = told.in_force()
+    story = stories.in_force()
     client.force_login(story.finance)
-    url = page_of(told.drafted(story))
+    url = page_of(stories.drafted(story))
     assert 'name="amount"' not in client.get(url).content.decode()
     assert client.post(url, sent()).status_code == 422
 
 
 def test_yen_have_no_decimals(client: Client) -> None:
-    story = told.in_force(currency="JPY")
+    story = stories.in_force(currency="JPY")
     client.force_login(story.finance)
-    url = page_of(told.invoiced(story, 1))
+    url = page_of(stories.invoiced(story, 1))
     assert 'value="17136"' in client.get(url).content.decode()
     assert client.post(url, sent(amount="100.5")).status_code == 422
     assert client.post(url, sent(amount="17136")).status_code == 302
@@ -102,8 +102,8 @@ def test_yen_have_no_decimals(client: Client) -> None:
 @pytest.fixture
 def story(client: Client) -> Story:
     """A payment of yesterday, and one of today of which 864.00 is refunded."""
-    story = told.underway()
-    second = told.invoiced(story, 2)
+    story = stories.underway()
+    second = stories.invoiced(story, 2)
     received(
         invoice=second,
         amount=second.gross + 864,

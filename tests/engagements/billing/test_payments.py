@@ -22,7 +22,7 @@ from engagements.payouts import refunds
 from engagements.payouts.queries import overpaid_invoices
 from engagements.settlements import services as settlements
 from engagements.settlements.queries import pending_settlements
-from tests.engagements.payouts.paying_back import paid_back
+from tests.engagements.payouts.refund_steps import complete_refund
 from tests.engagements.world import World, days, today
 from tests.errors import declined
 
@@ -139,14 +139,14 @@ def test_a_payment_that_crosses_a_settlement_counts_for_the_next(world: World) -
 
 def test_a_payment_after_the_end_is_refunded_as_an_overpayment(world: World) -> None:
     last = world.met_paid_and_overpaid(D("5"))
-    paid_back(world, last, D("5"))
+    complete_refund(world, last, D("5"))
     closing.close(engagement=last.engagement, by=world.consultant)
     with declined("payment.exceeds_open_amount"):
         record(world, last, amount=D("119"), reference="late")
     late = record(world, last, amount=D("119"), reference="late", may_exceed=True)
     payments.confirm(payment=late, by=world.controller)
     assert late.invoice in overpaid_invoices()
-    gone = paid_back(world, last, D("119"))
+    gone = complete_refund(world, last, D("119"))
     assert (gone.state, balance_of(last).open_amount) == ("paid", 0)
     assert [payment.amount for payment in last.payments.all()][-2:] == [D("119"), D("-119")]
     kinds = ("payment_received", "payment_paid_back", "overpayment_refund_paid")
@@ -162,7 +162,7 @@ def test_a_payment_after_a_cancellation_is_refunded(world: World) -> None:
     closing.cancel(engagement=invoice.engagement, reason="Both agreed.", by=world.consultant)
     crossed = record(world, invoice, amount=invoice.gross, reference="crossed", may_exceed=True)
     payments.confirm(payment=crossed, by=world.controller)
-    paid_back(world, invoice, invoice.gross)
+    complete_refund(world, invoice, invoice.gross)
     assert positions_of(invoice.engagement, "EUR").balance(chart.SUSPENSE) == 0
 
 

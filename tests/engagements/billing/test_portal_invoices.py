@@ -16,19 +16,19 @@ from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from engagements.workbench.next_step import next_step
 from engagements.workbench.summary import summary_of
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.world import World, received
 
 pytestmark = pytest.mark.django_db
 
 
-def shown(client: Client, story: told.Story) -> str:
+def shown(client: Client, story: stories.Story) -> str:
     client.force_login(story.viewer)
     return client.get(reverse("portal-invoices", args=[story.reference])).content.decode()
 
 
 def test_before_the_first_invoice_there_is_none(client: Client) -> None:
-    story = told.in_force()
+    story = stories.in_force()
     draft = invoices.draft(milestones=[story.milestone(1)], by=story.finance)
     page = shown(client, story)
     assert settings.BANK_ACCOUNT["iban"] not in page
@@ -36,8 +36,8 @@ def test_before_the_first_invoice_there_is_none(client: Client) -> None:
 
 
 def test_the_customer_sees_invoices_credit_notes_and_the_balance(client: Client) -> None:
-    story = told.underway()
-    second = told.invoiced(story, 2)
+    story = stories.underway()
+    second = stories.invoiced(story, 2)
     note = credit_notes.credit(
         invoice=second, net=Decimal(500), reason="A week late.", by=story.finance
     )
@@ -54,9 +54,9 @@ def test_the_customer_sees_invoices_credit_notes_and_the_balance(client: Client)
 
 
 def test_an_overpayment_is_shown(client: Client) -> None:
-    story = told.in_force()
+    story = stories.in_force()
     received(
-        invoice=told.invoiced(story, 1),
+        invoice=stories.invoiced(story, 1),
         amount=Decimal(20000),
         received_on=timezone.localdate(),
         reference="P-1",

@@ -20,11 +20,11 @@ from engagements.ledger.positions import positions_of
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
-from tests.engagements.racing import together
-from tests.engagements.signing_in import as_just_signed_in
+from tests.database_constraints import delete, violates, write
+from tests.engagements.concurrency import run_concurrently
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, received, today
 from tests.errors import declined
-from tests.refusing import delete, refused, write
 
 D = Decimal
 
@@ -81,9 +81,9 @@ def test_a_mistyped_payment_is_undone_by_two_people_and_stays_recorded(world: Wo
     reversal = proposed(world, payment, "mistyped")
     with declined("reversal.same_person"):
         reversals.approve(reversal=reversal, by=world.finance)
-    with refused("paymentreversal.approved_by_another"):
+    with violates("paymentreversal.approved_by_another"):
         write(reversal, state="posted", approved_by=world.finance, decided_at=timezone.now())
-    with refused("payment.reversal"):
+    with violates("payment.reversal"):
         Payment.objects.create(
             invoice=invoice,
             kind="reversed",
@@ -95,7 +95,7 @@ def test_a_mistyped_payment_is_undone_by_two_people_and_stays_recorded(world: Wo
         )
     for _ in range(2):
         reversals.approve(reversal=reversal, by=world.controller)
-    with refused("payment.append_only"):
+    with violates("payment.append_only"):
         delete(payment)
     assert balance_of(invoice).open_amount == invoice.gross
     assert balances(invoice) == before
@@ -107,7 +107,7 @@ def test_a_payment_of_the_wrong_invoice_opens_its_bank_line_again(world: World) 
     wrong, right = billed(world), billed(world)
     line = line_of(world, wrong.gross)
     reconciliation.assign(line=line, parts=[(wrong, wrong.gross)], by=world.finance)
-    with refused("bankline.assigned"):
+    with violates("bankline.assigned"):
         write(line, state="open", handled_by=None, handled_at=None)
     payment = wrong.payments.get()
     with declined("reversal.cause"):
@@ -158,7 +158,7 @@ def test_what_follows_is_shown_before_it_is_proposed_and_approved(
 ) -> None:
     settlement = world.settlement(paid=1)
     payment = Payment.objects.get(invoice__engagement=settlement.contract_version.engagement)
-    as_just_signed_in(client, world.finance)
+    sign_in(client, world.finance)
     url = reverse("reversal-propose", args=[payment.pk])
     data = {"cause": "mistyped", "reason": "Typo.", "dated_on": today().isoformat()}
     shown = client.post(url, data).content.decode()
@@ -170,7 +170,7 @@ def test_what_follows_is_shown_before_it_is_proposed_and_approved(
     page = reverse("reversal", args=[row.pk])
     approve = reverse("reversal-approve", args=[row.pk])
     assert approve not in client.get(page).content.decode()
-    as_just_signed_in(client, world.controller)
+    sign_in(client, world.controller)
     assert approve in client.get(page).content.decode()
     client.post(approve)
     row.refresh_from_db()
@@ -190,7 +190,7 @@ def test_a_reversal_and_the_refund_at_once_leave_no_refund_of_missing_money(
     row = settlements.approve(settlement=world.settlement(paid=1), by=world.finance)
     payment = Payment.objects.get(invoice__engagement=row.contract_version.engagement)
     reversal = proposed(world, payment, "mistyped")
-    together(
+    run_concurrently(
         lambda: reversals.approve(reversal=reversal, by=world.controller),
         lambda: refunds.start_payment(settlement=row, by=world.controller),
         lambda: reversals.approve(reversal=reversal, by=world.controller),

@@ -22,12 +22,12 @@ from engagements.ledger.models import Entry, Leg
 from engagements.ledger.positions import positions_of
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
+from tests.database_constraints import violates, write
 from tests.engagements.billing.test_bank_imports import balance, imported, statement
 from tests.engagements.proofs.clock import Clock, turned
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, contract_of, fresh, today
 from tests.errors import declined
-from tests.refusing import refused, write
 
 D = Decimal
 
@@ -72,9 +72,9 @@ def test_above_the_limit_a_second_person_approves(world: World) -> None:
     with declined("write_off.same_person"):
         write_offs.approve(write_off=row, by=world.finance)
     now = timezone.now()
-    with refused("writeoff_is_approved"):
+    with violates("writeoff_is_approved"):
         write(row, state="posted", decided_at=now)
-    with refused("writeoff.approved_by_another"):
+    with violates("writeoff.approved_by_another"):
         write(row, state="posted", approved_by=world.finance, decided_at=now)
     for _ in range(2):
         row = write_offs.approve(write_off=row, by=world.controller)
@@ -90,7 +90,7 @@ def test_the_limit_counts_all_that_one_person_wrote_off_of_an_invoice(world: Wor
     write_off(world, invoice, "bank_charges", "30.00")
     row = write_off(world, invoice, "exchange", "30.00")
     assert (row.state, balance_of(invoice).open_amount) == ("proposed", D(30))
-    with refused("writeoff.limit"):
+    with violates("writeoff.limit"):
         write(row, state="posted", decided_at=timezone.now())
 
 
@@ -248,7 +248,7 @@ def test_the_pages_of_a_write_off(client: Client, world: World) -> None:
     row = WriteOff.objects.get()
     page = client.get(reverse("invoice", args=[invoice.pk])).content.decode()
     assert reverse("write-off-approve", args=[row.pk]) not in page
-    as_just_signed_in(client, world.controller)
+    sign_in(client, world.controller)
     page = client.get(reverse("invoice", args=[invoice.pk])).content.decode()
     assert reverse("write-off-void", args=[row.pk]) in page
     client.post(reverse("write-off-approve", args=[row.pk]))

@@ -11,7 +11,7 @@ from engagements.contracts.milestones import services as handing_over
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Stage
 from engagements.workbench.summary import summary_of
-from tests.engagements.contracts.amending import amended, in_force
+from tests.engagements.contracts.amendment_steps import amended, in_force
 from tests.engagements.world import World, fresh
 
 

@@ -19,7 +19,14 @@ from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement, Stage
 from engagements.runs import services as runs
-from tests.engagements.contracts.amending import CUSTOMER, HOUSE, amended, box_of, in_force, pause
+from tests.engagements.contracts.amendment_steps import (
+    CUSTOMER,
+    HOUSE,
+    amended,
+    box_of,
+    in_force,
+    pause,
+)
 from tests.engagements.world import World, days, fresh, today
 from tests.errors import declined
 

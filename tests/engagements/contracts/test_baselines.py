@@ -17,10 +17,10 @@ from engagements.contracts import offers
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.terms import terms_of
 from engagements.engagement.models import Engagement
-from tests.engagements.signing_in import as_just_signed_in
+from tests.database_constraints import violates, write
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, fresh
 from tests.errors import declined
-from tests.refusing import refused, write
 
 pytestmark = pytest.mark.django_db
 EXCLUSION: dict[str, Any] = {
@@ -69,7 +69,7 @@ def test_only_what_the_audit_found_is_excluded(world: World) -> None:
     with declined("contract.nothing_to_exclude"):
         world.offered(**EXCLUSION)
     draft = world.drafted()
-    with refused("contract_exclusion_names_library_and_reason"):
+    with violates("contract_exclusion_names_library_and_reason"):
         write(draft, excluded_library="FlashInfer")
 
 
@@ -84,13 +84,13 @@ def test_the_customer_accepts_the_exclusion_separately(world: World) -> None:
     other = excluded(world)
     signed.pk, signed.contract_version, signed.digest = None, other, other.digest
     signed.exclusion_consent, signed._state.adding = "", True
-    with refused("acceptance.exclusion"):
+    with violates("acceptance.exclusion"):
         signed.save()
 
 
 def test_the_portal_has_a_box_of_its_own(client: Client, world: World) -> None:
     contract = excluded(world)
-    as_just_signed_in(client, world.signatory)
+    sign_in(client, world.signatory)
     reference = contract.engagement.reference
     page = client.get(reverse("portal-contract", args=[reference])).content.decode()
     assert 'name="accepts_exclusion"' in page

@@ -17,7 +17,7 @@ from engagements.contracts.models import Party
 from engagements.documents import formatting
 from tests.engagements.document_story import Story
 from tests.engagements.pdf_text import attached, words
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World
 from tests.errors import declined
 
@@ -61,7 +61,7 @@ def test_the_second_factor_and_the_browser_are_kept(world: World) -> None:
 
 def test_the_page_keeps_the_browser(client: Client, world: World) -> None:
     contract = world.offered()
-    as_just_signed_in(client, world.signatory)
+    sign_in(client, world.signatory)
     data = {"typed_name": world.signatory.name, "agreed": "on", "digest": contract.digest}
     client.post(
         reverse("portal-contract-accept", args=[contract.engagement.reference, 1]),

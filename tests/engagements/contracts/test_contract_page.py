@@ -17,7 +17,7 @@ from engagements.contracts.clauses import services as clauses
 from engagements.contracts.models import ContractVersion, Party
 from engagements.engagement.models import Engagement, Stage
 from kernels import catalogue
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import MILESTONES, World, fresh, today
 
 pytestmark = pytest.mark.django_db
@@ -212,7 +212,7 @@ def test_an_offer_is_sealed_once_and_shows_its_digest(signed_in: Client, world: 
 
 
 def test_the_consultancy_accepts_exactly_the_shown_digest(signed_in: Client, world: World) -> None:
-    as_just_signed_in(signed_in, world.consultant)
+    sign_in(signed_in, world.consultant)
     contract = world.offered()
     accept = url("contract-accept", contract.engagement)
     other = {"typed_name": "Connie", "digest": "sha256:" + "0" * 64}

@@ -16,10 +16,10 @@ from engagements.contracts.time_box.models import CooperationRequest, TimeBox
 from engagements.contracts.time_box.waiting import paused_from, terminable_from
 from engagements.engagement.models import Engagement
 from engagements.notifications.models import Mail
-from tests.engagements.contracts.amending import amended, in_force, pause
+from tests.database_constraints import violates, write
+from tests.engagements.contracts.amendment_steps import amended, in_force, pause
 from tests.engagements.world import World, days
 from tests.errors import declined
-from tests.refusing import refused, write
 
 OnDay = Callable[[date], None]
 
@@ -69,7 +69,7 @@ def test_an_item_provided_in_time_stops_nothing(world: World, contract: Contract
         cooperation.provide(request=request, by=world.viewer)
     provided = cooperation.provide(request=request, by=world.consultant)
     assert ends_on(contract) == before
-    with refused("cooperationrequest.provided"):
+    with violates("cooperationrequest.provided"):
         write(provided, provided_on=None, provided_by=None)
 
 

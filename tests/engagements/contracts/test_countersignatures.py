@@ -28,7 +28,7 @@ from engagements.contracts import countersignatures, offers
 from engagements.contracts.models import ContractVersion
 from engagements.documents import certificate, countersigned, signature
 from engagements.documents.countersignatures import MAX_ADDED_BYTES, validate
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World
 from tests.errors import declined
 
@@ -104,7 +104,7 @@ def test_a_signatory_uploads_the_signed_pdf_and_downloads_it(
     customers_signer: SimpleSigner,
 ) -> None:
     content = signed(issued, customers_signer)
-    as_just_signed_in(client, world.signatory)
+    sign_in(client, world.signatory)
     assert [upload(client, contract, content).status_code for _ in range(2)] == [302, 302]
     stored = contract.countersignatures.get()
     certified = customers_signer.signing_cert

@@ -12,10 +12,10 @@ from engagements.contracts.signing_models import Delegation
 from engagements.contracts.terms import terms_of
 from engagements.notifications.models import Mail
 from engagements.people.models import Membership, User
-from tests.engagements.signing_in import as_just_signed_in
+from tests.database_constraints import violates
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, undone
 from tests.errors import declined
-from tests.refusing import refused
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def url_of(contract: ContractVersion, act: str) -> str:
 def test_the_sole_signatory_delegates_and_only_the_delegate_signs(
     client: Client, world: World, contract: ContractVersion, other: User
 ) -> None:
-    as_just_signed_in(client, world.signatory)
+    sign_in(client, world.signatory)
     page = reverse("portal-contract", args=[contract.engagement.reference])
     assert url_of(contract, "delegate") in client.get(page).content.decode()
     answer = client.post(url_of(contract, "delegate"), {"delegate": other.pk})
@@ -84,12 +84,12 @@ def test_only_the_sole_signatory_delegates_and_only_to_another_signatory(
 def test_the_database_refuses_a_false_delegate_and_the_original_signatory(
     world: World, contract: ContractVersion, other: User
 ) -> None:
-    with refused("delegation.delegable"):
+    with violates("delegation.delegable"):
         Delegation.objects.create(
             contract_version=contract, delegator=world.signatory, delegate=world.viewer
         )
     delegations.delegate(contract=contract, to=other, by=world.signatory)
-    with refused("acceptance.delegated"):
+    with violates("acceptance.delegated"):
         signed_in_database(contract, Party.CUSTOMER, world.signatory)
 
 
@@ -105,7 +105,7 @@ def test_a_delegate_who_lost_the_right_no_longer_signs(
 def test_another_customer_finds_nothing_to_delegate(
     client: Client, world: World, contract: ContractVersion, other: User
 ) -> None:
-    as_just_signed_in(client, world.stranger)
+    sign_in(client, world.stranger)
     answer = client.post(url_of(contract, "delegate"), {"delegate": other.pk})
     assert answer.status_code == 404
 
@@ -129,7 +129,7 @@ def test_the_agreed_party_signs_first(world: World, first: Party) -> None:
     with declined("acceptance.out_of_order"):
         world.accept(contract, then)
     people = {Party.CUSTOMER: world.signatory, Party.CONSULTANCY: world.consultant}
-    with refused("acceptance.order"):
+    with violates("acceptance.order"):
         signed_in_database(contract, then, people[then])
     world.accept(contract, first)
     is_told = Mail.objects.filter(key=f"contract-turn:{contract.pk}").exists()
@@ -140,7 +140,7 @@ def test_the_agreed_party_signs_first(world: World, first: Party) -> None:
 def test_the_pages_offer_a_signature_only_in_its_turn(client: Client, world: World) -> None:
     contract = world.offered(signing_order="consultancy")
     page = reverse("portal-contract", args=[contract.engagement.reference])
-    as_just_signed_in(client, world.signatory)
+    sign_in(client, world.signatory)
     assert url_of(contract, "accept") not in client.get(page).content.decode()
     assert mails.remind(contract=contract) == []
     world.accept(contract, Party.CONSULTANCY)

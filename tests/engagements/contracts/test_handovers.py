@@ -14,7 +14,7 @@ from engagements.contracts.milestones import handovers
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement
 from engagements.notifications.models import Mail
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, days
 from tests.errors import declined
 
@@ -73,12 +73,12 @@ def test_a_stated_defect_waits_for_another_handover(
     assert client.post(url, {"defect": "No tests."}).status_code == 404
     client.force_login(world.viewer)
     assert client.post(url, {"defect": "No tests."}).status_code == 403
-    as_just_signed_in(client, world.signatory)
+    sign_in(client, world.signatory)
     assert client.post(url, {"defect": "No tests."}).status_code == 422
     client.force_login(world.consultant)
     deliver = reverse("contract-hand-over", args=[engagement.reference])
     assert client.post(deliver, {}).status_code == 302
-    as_just_signed_in(client, world.signatory)
+    sign_in(client, world.signatory)
     page = reverse("portal-handover", args=[engagement.reference])
     assert url in client.get(page).content.decode()
     assert client.post(url, {"defect": "No tests."}).status_code == 302

@@ -7,7 +7,14 @@ from datetime import date
 
 from engagements.contracts import amendments
 from engagements.contracts.drafting import PauseDraft
-from tests.engagements.contracts.amending import CUSTOMER, HOUSE, amended, box_of, in_force, pause
+from tests.engagements.contracts.amendment_steps import (
+    CUSTOMER,
+    HOUSE,
+    amended,
+    box_of,
+    in_force,
+    pause,
+)
 from tests.engagements.world import World, days, today
 from tests.errors import declined
 

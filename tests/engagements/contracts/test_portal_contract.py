@@ -13,8 +13,8 @@ from django.utils.html import escape
 from engagements.contracts import offers
 from engagements.contracts.models import ContractVersion, Party
 from engagements.engagement.models import Stage
-from tests.engagements import story as told
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements import story as stories
+from tests.engagements.sessions import sign_in
 from tests.engagements.story import Story
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def story() -> Story:
-    return told.offered(told.audited(told.opened()))
+    return stories.offered(stories.audited(stories.opened()))
 
 
 def read(client: Client, story: Story) -> str:
@@ -55,15 +55,15 @@ def test_the_page_shows_the_sealed_terms(client: Client, story: Story) -> None:
 
 
 def test_a_draft_is_never_shown(client: Client) -> None:
-    story = told.audited(told.opened())
-    as_just_signed_in(client, story.signatory)
+    story = stories.audited(stories.opened())
+    sign_in(client, story.signatory)
     assert client.get(reverse("portal-contract", args=[story.reference])).status_code == 404
     client.force_login(story.consultant)
     assert client.get(reverse("portal-contract", args=[story.reference])).status_code == 404
 
 
 def test_a_signatory_accepts(client: Client, story: Story) -> None:
-    as_just_signed_in(client, story.signatory)
+    sign_in(client, story.signatory)
     response = sign(client, story)
     assert response.status_code == 302
     acceptance = story.contract.acceptances.get(party=Party.CUSTOMER)
@@ -72,14 +72,14 @@ def test_a_signatory_accepts(client: Client, story: Story) -> None:
 
 
 def test_accepting_twice_changes_nothing_the_second_time(client: Client, story: Story) -> None:
-    as_just_signed_in(client, story.signatory)
+    sign_in(client, story.signatory)
     assert sign(client, story).status_code == 302
     assert sign(client, story).status_code == 302
     assert story.contract.acceptances.count() == 1
 
 
 def test_another_digest_is_declined_and_input_kept(client: Client, story: Story) -> None:
-    as_just_signed_in(client, story.signatory)
+    sign_in(client, story.signatory)
     response = sign(client, story, digest="sha256:" + "0" * 64)
     assert response.status_code == 422
     page = response.content.decode()
@@ -89,7 +89,7 @@ def test_another_digest_is_declined_and_input_kept(client: Client, story: Story)
 
 def test_a_withdrawn_offer_is_not_accepted(client: Client, story: Story) -> None:
     offers.withdraw(contract=story.contract, reason="Wrong weeks.", by=story.consultant)
-    as_just_signed_in(client, story.signatory)
+    sign_in(client, story.signatory)
     response = sign(client, story)
     assert response.status_code == 422
     page = response.content.decode()
@@ -98,7 +98,7 @@ def test_a_withdrawn_offer_is_not_accepted(client: Client, story: Story) -> None
 
 
 def test_name_and_consent_are_both_required(client: Client, story: Story) -> None:
-    as_just_signed_in(client, story.signatory)
+    sign_in(client, story.signatory)
     for missing in ("typed_name", "agreed"):
         response = sign(client, story, **{missing: ""})
         assert response.status_code == 422
@@ -114,23 +114,23 @@ def test_a_viewer_reads_who_can_sign(client: Client, story: Story) -> None:
 
 
 def test_only_the_named_signatory_may_sign(client: Client) -> None:
-    story = told.audited(told.opened())
-    other = told.member(story.customer, "Olga Other", "signatory")
-    told.offered(story, signatory=story.signatory)
+    story = stories.audited(stories.opened())
+    other = stories.member(story.customer, "Olga Other", "signatory")
+    stories.offered(story, signatory=story.signatory)
     for person, signs in ((story.signatory, True), (other, False)):
-        as_just_signed_in(client, person)
+        sign_in(client, person)
         page = read(client, story)
         assert ('id="signing"' in page) == signs
-    as_just_signed_in(client, other)
+    sign_in(client, other)
     refused = sign(client, story)
     assert refused.status_code == 403
     assert not story.contract.acceptances.exists()
-    as_just_signed_in(client, story.signatory)
+    sign_in(client, story.signatory)
     assert sign(client, story).status_code == 302
 
 
 def test_declining_requires_a_reason(client: Client, story: Story) -> None:
-    as_just_signed_in(client, story.signatory)
+    sign_in(client, story.signatory)
     url = reverse("portal-contract-decline", args=[story.reference, story.contract.number])
     assert client.post(url, {"reason": " "}).status_code == 422
     response = client.post(url, {"reason": "Too short a time-box."})
@@ -142,14 +142,14 @@ def test_declining_requires_a_reason(client: Client, story: Story) -> None:
 
 
 def test_declining_after_accepting_is_refused_in_the_form(client: Client, story: Story) -> None:
-    told.accept(story, Party.CUSTOMER)
-    as_just_signed_in(client, story.signatory)
+    stories.accept(story, Party.CUSTOMER)
+    sign_in(client, story.signatory)
     url = reverse("portal-contract-decline", args=[story.reference, story.contract.number])
     assert client.post(url, {"reason": "Changed our mind"}).status_code == 422
 
 
 def test_a_signed_contract_shows_both_signatures(client: Client, story: Story) -> None:
-    told.active(story)
+    stories.active(story)
     client.force_login(story.viewer)
     page = read(client, story)
     assert "<strong>Petra Signatory</strong>" in page

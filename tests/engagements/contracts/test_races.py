@@ -17,8 +17,8 @@ from engagements.engagement.models import Engagement, Stage
 from engagements.notifications import mails
 from engagements.notifications.models import Mail
 from engagements.runs.models import EngagementRun
-from tests.engagements.contracts.amending import amended
-from tests.engagements.racing import errors_in, together
+from tests.engagements.concurrency import errors_in, run_concurrently
+from tests.engagements.contracts.amendment_steps import amended
 from tests.engagements.world import World, days, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,7 +33,7 @@ def world(transactional_db: None) -> World:
 def test_two_signatories_at_once_accept_once(world: World) -> None:
     contract = world.offered()
     other = world.also_signs("Second")
-    together(
+    run_concurrently(
         lambda: world.accept(contract, Party.CUSTOMER),
         lambda: world.accept(contract, Party.CUSTOMER, by=other, typed_name=other.name),
     )
@@ -44,7 +44,7 @@ def test_two_signatories_at_once_accept_once(world: World) -> None:
 def test_an_offer_is_accepted_or_withdrawn_and_never_both(world: World) -> None:
     contract = world.offered()
     world.accept(contract, Party.CONSULTANCY)
-    results = together(
+    results = run_concurrently(
         lambda: world.accept(contract, Party.CUSTOMER),
         lambda: offers.withdraw(contract=contract, reason="No.", by=world.consultant),
     )
@@ -57,7 +57,7 @@ def test_an_offer_is_accepted_or_withdrawn_and_never_both(world: World) -> None:
 
 def test_an_offer_is_declined_or_withdrawn_once(world: World) -> None:
     contract = world.offered()
-    results = together(
+    results = run_concurrently(
         lambda: offers.decline(contract=contract, reason="No.", by=world.signatory),
         lambda: offers.withdraw(contract=contract, reason="No.", by=world.consultant),
     )
@@ -70,7 +70,7 @@ def test_an_amendment_and_a_run_at_once_never_mix_their_terms(world: World) -> N
     contract = world.active()
     offered = amended(world, contract, weeks=8)
     world.accept(offered, Party.CUSTOMER)
-    together(
+    run_concurrently(
         lambda: world.accept(offered, Party.CONSULTANCY),
         lambda: world.request(contract),
     )
@@ -84,7 +84,7 @@ def test_an_amendment_and_a_run_at_once_never_mix_their_terms(world: World) -> N
 
 def test_two_amendments_drafted_at_once_leave_one(world: World) -> None:
     engagement = world.active().engagement
-    results = together(
+    results = run_concurrently(
         *(
             lambda weeks=weeks: amendments.draft(
                 engagement=engagement,
@@ -105,7 +105,7 @@ def test_a_warning_is_mailed_once_however_many_sweeps_run(world: World) -> None:
     box = TimeBox.objects.get(engagement=engagement)
     box.starts_on, box.ends_on = box.starts_on - days(25), box.ends_on - days(25)
     box.save()
-    together(*[lambda: warnings.warn(engagement=engagement)] * 3)
+    run_concurrently(*[lambda: warnings.warn(engagement=engagement)] * 3)
     assert TimeBoxWarning.objects.count() == 1
     assert Mail.objects.filter(key__startswith="time_box:").count() == 1
 
@@ -117,13 +117,13 @@ def test_a_mail_is_sent_once_however_many_workers_send_it(
     mail = mails.write(
         key="k", engagement=engagement, recipient=world.consultant.email, subject="s", body="b"
     )
-    sent = together(*[lambda: mails.send(mail_id=mail.pk)] * 3)
+    sent = run_concurrently(*[lambda: mails.send(mail_id=mail.pk)] * 3)
     assert sorted(sent) == [False, False, True]
     assert len(mailoutbox) == 1
 
 
 def test_texts_published_at_once_get_numbers_of_their_own(world: World) -> None:
-    together(
+    run_concurrently(
         *(
             lambda text=text: clauses.publish(slug="x", title="X", text=text, by=world.admin)
             for text in ("One.", "Two.", "Three.")
@@ -135,7 +135,7 @@ def test_texts_published_at_once_get_numbers_of_their_own(world: World) -> None:
 
 def test_a_day_never_gets_more_than_24_hours(world: World) -> None:
     engagements = [world.active().engagement for _ in range(2)]
-    results = together(
+    results = run_concurrently(
         *(
             lambda engagement=engagement: hours.add(
                 engagement=engagement,

@@ -21,7 +21,7 @@ from engagements.contracts.time_box.hours import hours_of
 from engagements.contracts.time_box.models import TimeBox, TimeBoxWarning, TimeEntry
 from engagements.engagement.models import Engagement
 from engagements.notifications.models import Mail
-from tests.engagements.contracts.amending import amended, in_force, pause
+from tests.engagements.contracts.amendment_steps import amended, in_force, pause
 from tests.engagements.world import World, days, today
 from tests.errors import declined
 
@@ -62,9 +62,9 @@ def test_the_clock_always_runs_for_exactly_its_weeks(
 
 def test_the_event_log_has_days_in_words(world: World) -> None:
     engagement = world.active().engagement
-    told = engagement.events.get(verb="time_box.started")
+    story = engagement.events.get(verb="time_box.started")
     first = today()
-    assert f"from {first.day} {first:%B %Y} to" in told.summary
+    assert f"from {first.day} {first:%B %Y} to" in story.summary
 
 
 def test_the_settlement_follows_after_the_dispute_window(world: World) -> None:

@@ -36,14 +36,14 @@ from engagements.runs.outcomes import Money
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import has_unsettled_payments
-from tests.engagements import story as told
+from tests.database_constraints import violates, write
+from tests.engagements import story as stories
 from tests.engagements.charts.measured import record
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.sessions import sign_in
 from tests.engagements.story import Story
 from tests.engagements.world import undone
 from tests.errors import declined
-from tests.refusing import refused, write
-from tests.signing import signed
+from tests.referee_key import sign
 
 pytestmark = pytest.mark.django_db
 
@@ -51,8 +51,8 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def story() -> Story:
     """The first of three attempts missed, at about 1.1 times."""
-    story = told.active(told.offered(told.audited(told.opened()), attempts=3))
-    told.measured(story, 1.1)
+    story = stories.active(stories.offered(stories.audited(stories.opened()), attempts=3))
+    stories.measured(story, 1.1)
     return story
 
 
@@ -77,7 +77,7 @@ def repeat(story: Story, speedup: float, **changed: Any) -> dict[str, Any]:
 
 def test_an_overlapping_repeat_confirms_the_verdict(story: Story) -> None:
     dispute = raised(story)
-    content = signed(repeat(story, 1.1, noise=0.03))
+    content = sign(repeat(story, 1.1, noise=0.03))
     ended = repeats.upload(dispute=dispute, content=content, cost=Decimal(900), by=story.signatory)
     assert (ended.state, ended.new_verdict) == ("confirmed", "")
     assert (ended.cost, ended.cost_bearer) == (900, "customer")
@@ -113,18 +113,18 @@ def test_only_a_repeat_of_the_same_measurement_counts(story: Story) -> None:
     tried = {
         "dispute.unsigned": records.serialize(usual, None),
         "dispute.same_record": disputed,
-        "repetition.other_run": signed(repeat(story, 1.1, source="def run(): ...\n")),
+        "repetition.other_run": sign(repeat(story, 1.1, source="def run(): ...\n")),
         "record.invalid": b"{}",
     }
     for code, content in tried.items():
         with declined(code):
             repeats.upload(dispute=dispute, content=content, by=story.signatory)
     with declined("dispute.other_party"):
-        repeats.upload(dispute=dispute, content=signed(usual), by=story.consultant)
+        repeats.upload(dispute=dispute, content=sign(usual), by=story.consultant)
 
 
 def test_the_settlement_waits() -> None:
-    late = told.missed()
+    late = stories.missed()
     settlement = Settlement.objects.get(contract_version__engagement=late.engagement)
     raised(late)
     assert outcome_of_run(run_of(late)).money == Money.ON_HOLD
@@ -132,7 +132,7 @@ def test_the_settlement_waits() -> None:
     assert settlement.is_on_hold
     with declined("settlement.on_hold"):
         settlements.approve(settlement=settlement, by=late.finance)
-    with refused("settlement.on_hold"):
+    with violates("settlement.on_hold"):
         write(settlement, state="approved")
 
 
@@ -147,18 +147,18 @@ def states(story: Story) -> list[str]:
 
 
 def met_by_repeat(story: Story, dispute: MeasurementDispute) -> MeasurementDispute:
-    ended = repeats.upload(dispute=dispute, content=signed(repeat(story, 2.6)), by=story.signatory)
+    ended = repeats.upload(dispute=dispute, content=sign(repeat(story, 2.6)), by=story.signatory)
     story.engagement.refresh_from_db()
     return ended
 
 
 @pytest.mark.parametrize("is_approved", [False, True])
 def test_a_met_repeat_replaces_the_settlement_before_money_moves(is_approved: bool) -> None:
-    story = told.underway()
+    story = stories.underway()
     kept = states(story)
-    told.measured(story, 1.1)
+    stories.measured(story, 1.1)
     if is_approved:
-        told.approved(story)
+        stories.approved(story)
     met_by_repeat(story, raised(story))
     assert (story.engagement.stage, story.settlement.state) == (Stage.MET, "voided")
     assert not story.settlement.needs_reproposal
@@ -178,20 +178,20 @@ def test_a_met_repeat_replaces_the_settlement_before_money_moves(is_approved: bo
 
 
 def test_after_the_refund_two_people_of_finance_book_the_repeat(client: Client) -> None:
-    story = told.missed()
+    story = stories.missed()
     dispute = raised(story)
     services.withdraw(dispute=dispute, by=story.signatory)
-    row = refunds.start_payment(settlement=told.approved(story), by=story.finance)
+    row = refunds.start_payment(settlement=stories.approved(story), by=story.finance)
     settlement = refunds.mark_paid(settlement=row, reference="REFUND-1", by=story.finance)
     ended = met_by_repeat(story, raised(story))
     assert (ended.awaits_booking, story.engagement.stage) == (True, Stage.MISSED)
     url = reverse("run-dispute-finance", args=[story.reference, ended.run_id])
     for user, code in ((story.consultant, 403), (story.stranger, 404), (story.finance, 302)):
-        as_just_signed_in(client, user)
+        sign_in(client, user)
         assert client.post(url, {"act": "book"}).status_code == code
     with declined("dispute.booked_by_another"):
         verdicts.book(dispute=ended, by=story.finance)
-    with refused("dispute.booked_by_another"):
+    with violates("dispute.booked_by_another"):
         write(ended, booked_by=story.finance, awaits_booking=False)
     with undone():
         management.call_command("sole_owner", story.finance.email)
@@ -208,7 +208,7 @@ def test_after_the_refund_two_people_of_finance_book_the_repeat(client: Client) 
     story.engagement.refresh_from_db()
     assert (settlement.state, story.engagement.stage) == ("paid", Stage.MET)
     # The whole fee is billed again, and what was refunded is owed.
-    told.invoiced(story, *(p for p, s in enumerate(states(story), 1) if s == "released"))
+    stories.invoiced(story, *(p for p, s in enumerate(states(story), 1) if s == "released"))
     due = sum(each.amount_due for each in open_invoices().filter(engagement=story.engagement))
     issued = Invoice.objects.filter(engagement=story.engagement, kind="invoice")
     credited = Invoice.objects.filter(engagement=story.engagement, kind="credit_note")
@@ -222,8 +222,8 @@ def test_after_the_refund_two_people_of_finance_book_the_repeat(client: Client) 
 
 
 def test_a_dispute_keeps_an_engagement_open() -> None:
-    story = told.missed()
-    settlement = refunds.start_payment(settlement=told.approved(story), by=story.finance)
+    story = stories.missed()
+    settlement = refunds.start_payment(settlement=stories.approved(story), by=story.finance)
     refunds.mark_paid(settlement=settlement, reference="REFUND-1", by=story.finance)
     closing.close(engagement=story.engagement, by=story.finance)
     dispute = raised(story)
@@ -237,12 +237,12 @@ def test_a_dispute_keeps_an_engagement_open() -> None:
 
 @pytest.mark.parametrize(("attempts", "stage"), [(1, Stage.MISSED), (3, Stage.ACTIVE)])
 def test_a_missed_repeat_takes_a_met_target_back(attempts: int, stage: Stage) -> None:
-    story = told.active(told.offered(told.audited(told.opened()), attempts=attempts))
-    told.paid(story)
+    story = stories.active(stories.offered(stories.audited(stories.opened()), attempts=attempts))
+    stories.paid(story)
     before = balances(story)
-    told.measured(story, 2.6)
+    stories.measured(story, 2.6)
     dispute = raised(story)
-    repeats.upload(dispute=dispute, content=signed(repeat(story, 1.1)), by=story.signatory)
+    repeats.upload(dispute=dispute, content=sign(repeat(story, 1.1)), by=story.signatory)
     story.engagement.refresh_from_db()
     assert story.engagement.stage == stage
     assert run_of(story).repeat_verdict == "missed"
@@ -254,22 +254,22 @@ def test_a_missed_repeat_takes_a_met_target_back(attempts: int, stage: Stage) ->
     assert "target_met" not in story.contract.milestones.filter(state="released").values_list(
         "condition", flat=True
     )
-    told.measured(story, 2.7)
+    stories.measured(story, 2.7)
     assert story.engagement.stage == Stage.MET
 
 
 def test_the_database_undoes_no_verdict_without_a_repeat() -> None:
-    story = told.missed()
+    story = stories.missed()
     run = run_of(story)
-    with refused("engagementrun.repeated"):
+    with violates("engagementrun.repeated"):
         write(run, repeat_verdict="met")
-    with refused("engagement.repeat"):
+    with violates("engagement.repeat"):
         write(story.engagement, stage="met")
-    with refused("milestone.reinstated"):
+    with violates("milestone.reinstated"):
         write(story.contract.milestones.filter(state="void")[0], state="pending")
-    with refused("settlement.overturned"):
+    with violates("settlement.overturned"):
         write(story.settlement, overturned_at=timezone.now())
-    with refused("engagementrun.final"):
+    with violates("engagementrun.final"):
         write(run, final_at=None)
 
 
@@ -279,7 +279,7 @@ def test_other_libraries_decline_a_repeat_and_another_driver_is_noted(story: Sto
 
     def on(**versions: str) -> bytes:
         changed = usual | {"environment": usual["environment"] | versions}
-        return signed(consistency.seal(changed))
+        return sign(consistency.seal(changed))
 
     with declined("dispute.other_versions"):
         repeats.upload(dispute=dispute, content=on(torch="2.9.0"), by=story.signatory)
@@ -291,7 +291,7 @@ def test_other_libraries_decline_a_repeat_and_another_driver_is_noted(story: Sto
 def test_the_source_is_released_for_the_repeat_alone(story: Story, client: Client) -> None:
     dispute = raised(story, repeater="expert", expert="Prof. Gauge")
     url = reverse("portal-run-file", args=[story.reference, run_of(story).pk, "candidate"])
-    as_just_signed_in(client, story.signatory)
+    sign_in(client, story.signatory)
     assert client.get(url).status_code == 404
     services.release_source(dispute=dispute, by=story.consultant)
     assert b"prepare" in client.get(url).content
@@ -306,7 +306,7 @@ def test_the_cost_of_the_repeat_follows_the_outcome(story: Story) -> None:
     dispute = raised(story, repeater="expert", expert="Prof. Gauge")
     ended = repeats.upload(
         dispute=dispute,
-        content=signed(repeat(story, 1.1, noise=0.03)),
+        content=sign(repeat(story, 1.1, noise=0.03)),
         cost=Decimal(900),
         cost_payer="consultancy",
         by=story.consultant,
@@ -345,7 +345,7 @@ def test_without_a_repeat_two_consultants_decide(
     services.decide(dispute=dispute, note="No repeat.", by=by)
     with declined("dispute.same_person"):
         services.decide(dispute=dispute, note="", by=by)
-    with refused("measurement_dispute_decided_by_two"):
+    with violates("measurement_dispute_decided_by_two"):
         write(dispute, state="confirmed", ended_by=by, ended_at=dispute.raised_at)
     assert services.decide(dispute=dispute, note="", by=second).state == "confirmed"
 
@@ -353,8 +353,8 @@ def test_without_a_repeat_two_consultants_decide(
 def test_a_dispute_has_its_period_and_only_its_run(story: Story) -> None:
     with declined("access.signatories_only"):
         raised(story, by=story.stranger)
-    other = told.start_another(story, "Another")
-    with refused("dispute.no_measurement"):
+    other = stories.start_another(story, "Another")
+    with violates("dispute.no_measurement"):
         MeasurementDispute.objects.create(
             engagement=other,
             run=run_of(story),
@@ -368,7 +368,7 @@ def test_a_dispute_has_its_period_and_only_its_run(story: Story) -> None:
 def test_the_page_raises_discusses_and_decides(client: Client, story: Story) -> None:
     run = run_of(story)
     url = reverse("portal-run-dispute", args=[story.reference, run.pk])
-    as_just_signed_in(client, story.signatory)
+    sign_in(client, story.signatory)
     assert client.post(url, {"act": "raise", "repeater": "expert"}).status_code == 422
     data: dict[str, Any] = {"act": "raise", "reason": "Busy machine", "repeater": "customer"}
     assert client.post(url, data).status_code == 302
@@ -379,7 +379,7 @@ def test_the_page_raises_discusses_and_decides(client: Client, story: Story) -> 
     message = run.disputes.get().messages.get()
     file = reverse("run-dispute-file", args=[story.reference, run.pk, message.pk])
     assert client.get(file).getvalue() == b"load average: 12"
-    again = SimpleUploadedFile("again.json", signed(repeat(story, 1.1, noise=0.03)))
+    again = SimpleUploadedFile("again.json", sign(repeat(story, 1.1, noise=0.03)))
     data = {"act": "repeat", "record": again, "cost": "900"}
     assert client.post(url, data).status_code == 302
     assert b"900" in client.get(url).content

@@ -26,7 +26,7 @@ from engagements.documents import certificate, pdf_reading, signature
 from engagements.documents.models import Document
 from tests.engagements.charts import measured
 from tests.engagements.document_story import Story
-from tests.engagements.documents.timestamping import authority
+from tests.engagements.documents.timestamp_authority import authority
 from tests.engagements.pdf_text import words
 
 DATED = datetime(2026, 9, 1, 12, tzinfo=UTC)

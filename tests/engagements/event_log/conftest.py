@@ -9,7 +9,7 @@ from django.db import connection
 
 from engagements.engagement.models import Engagement
 from engagements.event_log import events
-from tests.engagements.event_log.tampering import LENGTH
+from tests.engagements.event_log.forged_log import LENGTH
 from tests.engagements.world import World
 
 

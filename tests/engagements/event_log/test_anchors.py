@@ -10,7 +10,7 @@ from engagements.engagement.models import Engagement
 from engagements.event_log import anchors, events
 from engagements.event_log.models import EventAnchor
 from engagements.event_log.verify import verify
-from tests.engagements.event_log.tampering import LENGTH, found, seal_again
+from tests.engagements.event_log.forged_log import LENGTH, found, seal_again
 from tests.engagements.world import World
 
 

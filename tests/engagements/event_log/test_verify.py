@@ -18,9 +18,9 @@ from engagements.event_log.chain import digest_of_event
 from engagements.event_log.models import Event, EventAnchor, EventChain, FinanceEvent
 from engagements.event_log.verify import verify
 from engagements.ledger import periods
-from tests.engagements.event_log.tampering import LENGTH, found, seal_again
+from tests.database_constraints import violates
+from tests.engagements.event_log.forged_log import LENGTH, found, seal_again
 from tests.engagements.world import World
-from tests.refusing import refused
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -180,7 +180,7 @@ def test_the_database_rejects_an_event_that_does_not_follow_the_last(
     ],
 )
 def test_only_the_trigger_writes_the_count(engagement: Engagement, statement: str) -> None:
-    with refused("eventchain.written_by_triggers"):
+    with violates("eventchain.written_by_triggers"):
         connection.cursor().execute(statement)
 
 
@@ -217,9 +217,9 @@ def test_months_are_events_of_a_chain_of_their_own(world: World) -> None:
     ]
     anchors.take()
     assert verify().is_intact
-    with refused("financeevent.append_only"):
+    with violates("financeevent.append_only"):
         FinanceEvent.objects.update(summary="Nothing.")
-    with refused("financeevent.chain"):
+    with violates("financeevent.chain"):
         FinanceEvent.objects.create(position=7, verb="x", previous=DIGEST, digest=DIGEST)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")

@@ -14,8 +14,8 @@ from engagements.common import uploads
 from engagements.evidence import reading
 from engagements.evidence.models import Evidence
 from engagements.people import api_tokens
-from tests.engagements import evidence_world as kept
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements import evidence_world
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def signed_in(client: Client, world: World) -> Client:
 
 
 def calls() -> dict[str, SimpleUploadedFile]:
-    return {"file": SimpleUploadedFile("calls.csv", kept.TRAFFIC)}
+    return {"file": SimpleUploadedFile("calls.csv", evidence_world.TRAFFIC)}
 
 
 def test_a_file_is_added_and_its_summary_read_once_a_worker_was_there(
@@ -73,7 +73,7 @@ def test_too_long_a_request_is_refused_by_its_length(
 
 def test_only_consultants_add_and_only_the_house_reads(client: Client, world: World) -> None:
     engagement = world.scoping()
-    row = kept.added(engagement, world.consultant, "calls.csv", kept.TRAFFIC)
+    row = evidence_world.added(engagement, world.consultant, "calls.csv", evidence_world.TRAFFIC)
     every = reverse("api-evidence", args=[engagement.reference])
     one = reverse("api-one-evidence", args=[engagement.reference, row.pk])
     for person, read, written in [
@@ -93,7 +93,7 @@ def test_only_consultants_add_and_only_the_house_reads(client: Client, world: Wo
 
 
 def test_a_file_is_found_under_its_own_engagement_alone(signed_in: Client, world: World) -> None:
-    row = kept.add(world.scoping(), world.consultant, "calls.csv", kept.TRAFFIC)
+    row = evidence_world.add(world.scoping(), world.consultant, "calls.csv", evidence_world.TRAFFIC)
     other = world.scoping(customer=world.other_customer)
     address = reverse("api-one-evidence", args=[other.reference, row.pk])
     assert signed_in.get(address).status_code == 404
@@ -156,7 +156,7 @@ def test_a_consultant_makes_a_token_on_the_page_and_sees_it_once(
 ) -> None:
     engagement = world.scoping()
     page_url = reverse("engagement-evidence", args=[engagement.reference])
-    as_just_signed_in(signed_in, world.consultant)
+    sign_in(signed_in, world.consultant)
     made = signed_in.post(reverse("evidence-token", args=[engagement.reference]))
     assert made["Cache-Control"] == "no-store"
     shown = re.search(r'data-copy="([^"]{40,})"', made.content.decode())

@@ -9,18 +9,18 @@ import pytest
 from engagements.evidence import readers
 from engagements.evidence.readers.comparison import compare
 from engagements.evidence.readers.facts import KernelTime, TraceFacts
-from tests.engagements import evidence_world as kept
+from tests.engagements import evidence_world
 
 
 def read(name: str) -> TraceFacts:
-    facts = readers.read(kept.CAPTURES / name, name)
+    facts = readers.read(evidence_world.CAPTURES / name, name)
     assert isinstance(facts, TraceFacts)
     return facts
 
 
 @pytest.fixture(scope="module")
 def prefill() -> TraceFacts:
-    return read(kept.PREFILL)
+    return read(evidence_world.PREFILL)
 
 
 def kernel(name: str, ms: float) -> KernelTime:
@@ -68,7 +68,7 @@ def test_a_profile_of_more_steps_is_not_slower(prefill: TraceFacts) -> None:
 
 
 def test_without_steps_on_both_sides_the_windows_are_compared(prefill: TraceFacts) -> None:
-    decode = read(kept.DECODE)
+    decode = read(evidence_world.DECODE)
     assert decode.window.steps == 0
     compared = compare(decode, prefill)
     assert compared.of == "window"

@@ -18,7 +18,7 @@ from engagements.engagement.models import Engagement
 from engagements.evidence import questionnaire, reading
 from engagements.evidence import services as evidence
 from engagements.evidence.models import Answer, Evidence
-from tests.engagements import evidence_world as kept
+from tests.engagements import evidence_world
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
@@ -40,8 +40,8 @@ def text(client: Client, engagement: Engagement) -> str:
 
 def test_files_are_kept_at_once_and_read_by_a_worker_later(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
-    content = (kept.CAPTURES / kept.DECODE).read_bytes()
-    files = [sent("decode.json.gz", content), sent("calls.csv", kept.TRAFFIC)]
+    content = (evidence_world.CAPTURES / evidence_world.DECODE).read_bytes()
+    files = [sent("decode.json.gz", content), sent("calls.csv", evidence_world.TRAFFIC)]
     response = signed_in.post(url("evidence-add", engagement), {"chosen": files})
     assert response.status_code == 302
     assert {row.state for row in Evidence.objects.all()} == {Evidence.State.QUEUED}
@@ -56,7 +56,7 @@ def test_files_are_kept_at_once_and_read_by_a_worker_later(signed_in: Client, wo
 
 def test_progress_is_polled_until_every_file_is_read(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
-    row = kept.add(engagement, world.consultant, kept.IDLE)
+    row = evidence_world.add(engagement, world.consultant, evidence_world.IDLE)
     claimed = reading.claim(evidence_id=row.pk)
     assert claimed is not None
     reading.report(claimed, 0.42)
@@ -76,8 +76,8 @@ def test_what_cannot_be_read_says_why_and_can_be_read_again(
     signed_in: Client, world: World
 ) -> None:
     engagement = world.scoping()
-    half = (kept.CAPTURES / kept.IDLE).read_bytes()[:20_000]
-    row = kept.added(engagement, world.consultant, "half.json.gz", half)
+    half = (evidence_world.CAPTURES / evidence_world.IDLE).read_bytes()[:20_000]
+    row = evidence_world.added(engagement, world.consultant, "half.json.gz", half)
     assert row.state == Evidence.State.UNREADABLE
     assert row.failure_reason in text(signed_in, engagement)
     signed_in.post(url("evidence-again", engagement, row.pk))
@@ -102,7 +102,7 @@ def test_what_is_no_file_is_refused_in_the_form(
 
 def test_an_empty_file_keeps_no_other_from_being_kept(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
-    files = [sent("calls.csv", kept.TRAFFIC), sent("nothing.json", b"")]
+    files = [sent("calls.csv", evidence_world.TRAFFIC), sent("nothing.json", b"")]
     assert signed_in.post(url("evidence-add", engagement), {"chosen": files}).status_code == 302
     assert [row.name for row in Evidence.objects.all()] == ["calls.csv"]
     assert "nothing.json" in text(signed_in, engagement)
@@ -112,7 +112,9 @@ def test_the_same_bytes_under_another_name_are_kept_once(signed_in: Client, worl
     engagement = world.scoping()
     for name in ("calls.csv", "again.csv"):
         answer = signed_in.post(
-            url("evidence-add", engagement), {"chosen": sent(name, kept.TRAFFIC)}, follow=True
+            url("evidence-add", engagement),
+            {"chosen": sent(name, evidence_world.TRAFFIC)},
+            follow=True,
         )
     assert [row.name for row in Evidence.objects.all()] == ["calls.csv"]
     assert "calls.csv was already added." in answer.content.decode()
@@ -122,7 +124,7 @@ def test_a_hostile_name_is_text_on_the_page_and_in_the_header(
     signed_in: Client, world: World
 ) -> None:
     engagement = world.scoping()
-    row = kept.added(engagement, world.consultant, HOSTILE, kept.TRAFFIC)
+    row = evidence_world.added(engagement, world.consultant, HOSTILE, evidence_world.TRAFFIC)
     page = signed_in.get(url("engagement-evidence", engagement)).content.decode()
     assert "<script>alert" not in page
     assert "\u202e" not in row.name
@@ -131,7 +133,7 @@ def test_a_hostile_name_is_text_on_the_page_and_in_the_header(
     assert "X-Evil" not in file.headers
     assert file["Content-Disposition"].startswith("attachment")
     assert file["Content-Type"] == "application/octet-stream"
-    assert b"".join(file) == kept.TRAFFIC
+    assert b"".join(file) == evidence_world.TRAFFIC
 
 
 def test_too_much_is_refused_before_a_byte_of_it_is_kept(
@@ -144,10 +146,13 @@ def test_too_much_is_refused_before_a_byte_of_it_is_kept(
     client.cookies["csrftoken"] = token = "a" * 32
     for person, status in [(world.stranger, 400), (world.finance, 400), (world.consultant, 302)]:
         client.force_login(person)
-        data = {"chosen": sent("calls.csv", kept.TRAFFIC), "csrfmiddlewaretoken": token}
+        data = {"chosen": sent("calls.csv", evidence_world.TRAFFIC), "csrfmiddlewaretoken": token}
         assert client.post(url("evidence-add", engagement), data).status_code == status
     monkeypatch.setattr(uploads, "FORM_BYTES", -evidence.LARGEST_FILE_BYTES)
-    data = {"chosen": sent("more.csv", kept.TRAFFIC + b"1,1,1,1"), "csrfmiddlewaretoken": token}
+    data = {
+        "chosen": sent("more.csv", evidence_world.TRAFFIC + b"1,1,1,1"),
+        "csrfmiddlewaretoken": token,
+    }
     assert client.post(url("evidence-add", engagement), data).status_code == 400
     assert Evidence.objects.count() == 1
 
@@ -272,14 +277,16 @@ def test_a_page_of_many_files_asks_the_database_as_often_as_one_of_few(
 ) -> None:
     engagement = world.scoping()
     for number in range(6):
-        kept.add(engagement, world.consultant, f"{number}.csv", b"m,count\n%d,1\n" % number)
+        evidence_world.add(
+            engagement, world.consultant, f"{number}.csv", b"m,count\n%d,1\n" % number
+        )
     with django_assert_max_num_queries(8):
         signed_in.get(url("engagement-evidence", engagement))
 
 
 def test_who_is_not_a_consultant_reads_at_most(client: Client, world: World) -> None:
     engagement = world.scoping()
-    row = kept.added(engagement, world.consultant, "calls.csv", kept.TRAFFIC)
+    row = evidence_world.added(engagement, world.consultant, "calls.csv", evidence_world.TRAFFIC)
     reads = [
         url("engagement-evidence", engagement),
         url("evidence-live", engagement),
@@ -303,7 +310,7 @@ def test_who_is_not_a_consultant_reads_at_most(client: Client, world: World) -> 
 
 
 def test_a_file_of_another_engagement_does_not_exist_here(signed_in: Client, world: World) -> None:
-    row = kept.add(world.scoping(), world.consultant, "calls.csv", kept.TRAFFIC)
+    row = evidence_world.add(world.scoping(), world.consultant, "calls.csv", evidence_world.TRAFFIC)
     other = world.scoping(customer=world.other_customer)
     assert signed_in.get(url("evidence-file", other, row.pk)).status_code == 404
     assert signed_in.post(url("evidence-again", other, row.pk)).status_code == 404

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engagements.evidence.readers import TrafficFacts, confined, limits, read
-from tests.engagements.evidence.surviving import SAMPLES, sample, survives
+from tests.engagements.evidence.reader_contract import SAMPLES, assert_read_or_declined, sample
 from tests.engagements.evidence.test_nsight_systems import tables
 from tests.engagements.evidence.test_traffic import frame, parquet
 from tests.engagements.evidence.traces import export, host, kernel
@@ -106,7 +106,7 @@ def test_damaged_and_random_input_is_read_or_refused(name: str, examples: int) -
     @settings(FUZZ, max_examples=examples)
     @given(INPUTS[name])
     def check(content: bytes) -> None:
-        survives(content)
+        assert_read_or_declined(content)
 
     check()
 
@@ -121,7 +121,7 @@ def test_damaged_and_random_input_is_read_or_refused(name: str, examples: int) -
     ],
 )
 def test_a_header_without_its_content_is_refused(content: bytes) -> None:
-    survives(content)
+    assert_read_or_declined(content)
 
 
 # One byte of a Parquet footer changed: pyarrow 26 ends the process that asks for its column.
@@ -142,7 +142,7 @@ def test_a_contradictory_footer_ends_no_process(tmp_path: Path) -> None:
 
 def test_durations_without_a_sum_are_none() -> None:
     content = b"m,total_ms\n1,1.7e308\n2,1.7e308\n3,1\n"
-    survives(content)
+    assert_read_or_declined(content)
     facts = read(io.BytesIO(content))
     assert isinstance(facts, TrafficFacts)
     assert facts.p99 == 1.0
@@ -166,7 +166,7 @@ def test_durations_without_a_sum_are_none() -> None:
     ids=lambda content: content[:16].decode(),
 )
 def test_input_made_to_take_long_is_read_or_refused_soon(content: bytes) -> None:
-    survives(content)
+    assert_read_or_declined(content)
 
 
 def test_a_decompression_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,30 +19,30 @@ from engagements.finance.invoice_queries import InvoiceStatus
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from engagements.settlements.labels import next_step
-from tests.engagements import story as told
+from tests.engagements import story as stories
 
 pytestmark = pytest.mark.django_db
 
 
-def overview(client: Client, story: told.Story) -> str:
+def overview(client: Client, story: stories.Story) -> str:
     client.force_login(story.finance)
     return client.get(reverse("finance")).content.decode()
 
 
 def test_an_empty_overview_links_to_nothing(client: Client) -> None:
-    page = overview(client, told.opened())
+    page = overview(client, stories.opened())
     for section in ("waiting", "risk", "to-bill", "open-bills", "payments"):
         assert f'id="{section}"' in page
     assert 'class="rows' not in page
 
 
 def test_payments_without_a_verdict_are_at_risk(client: Client) -> None:
-    story = told.underway()
+    story = stories.underway()
     (line,) = at_risk.all_rows()
     assert (line.currency, line.estimate) == ("EUR", None)
     assert (line.liability, line.with_tax) == (Decimal("7900.00"), Decimal("9401.00"))
-    told.measured(story, 1.6, purpose="trial")
-    trial = told.measured(story, 1.9, purpose="trial")
+    stories.measured(story, 1.6, purpose="trial")
+    trial = stories.measured(story, 1.9, purpose="trial")
     (line,) = at_risk.all_rows()
     assert line.estimate is not None
     assert line.estimate.run == trial
@@ -53,15 +53,15 @@ def test_payments_without_a_verdict_are_at_risk(client: Client) -> None:
 
 
 def test_a_met_target_ends_the_risk() -> None:
-    told.met()
+    stories.met()
     assert at_risk.all_rows() == []
 
 
 def test_a_missed_target_is_in_the_queue_until_the_refund_is_sent(client: Client) -> None:
-    story = told.missed()
+    story = stories.missed()
     url = reverse("settlement", args=[story.settlement.pk])
     for step in (
-        told.approved,
+        stories.approved,
         lambda story: refunds.start_payment(settlement=story.settlement, by=story.finance),
     ):
         page = overview(client, story)
@@ -72,7 +72,7 @@ def test_a_missed_target_is_in_the_queue_until_the_refund_is_sent(client: Client
 
 
 def test_a_voided_settlement_is_to_be_proposed_again(client: Client) -> None:
-    story = told.missed()
+    story = stories.missed()
     settlements.void(settlement=story.settlement, reason="Wrong", by=story.second)
     url = reverse("settlement-propose", args=[story.reference])
     assert url in overview(client, story)
@@ -82,8 +82,8 @@ def test_a_voided_settlement_is_to_be_proposed_again(client: Client) -> None:
 
 def test_invoices_of_a_settled_contract_are_not_open() -> None:
     later = timezone.localdate() + timedelta(days=90)
-    story = told.underway()
-    told.billed(story, 2)
+    story = stories.underway()
+    stories.billed(story, 2)
 
     def found() -> list[int]:
         lists = [
@@ -93,7 +93,7 @@ def test_invoices_of_a_settled_contract_are_not_open() -> None:
         return [len(rows) for rows in (open_invoices(), *lists)]
 
     assert found() == [1, 1, 1]
-    told.measured(story, 1.1)
+    stories.measured(story, 1.1)
     assert found() == [0, 0, 0]
 
 
@@ -105,7 +105,7 @@ def test_currencies_are_never_added_up() -> None:
 
 
 def test_an_admin_is_offered_no_action(client: Client) -> None:
-    story = told.in_force()
+    story = stories.in_force()
     client.force_login(story.admin)
     assert story.reference in client.get(reverse("finance")).content.decode()
     page = client.get(reverse("to-bill")).content.decode()

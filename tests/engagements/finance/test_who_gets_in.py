@@ -11,7 +11,7 @@ from django.urls import reverse
 from engagements.billing import bank_imports
 from engagements.billing.bank_models import BankLine
 from engagements.payouts.models import OverpaymentRefund
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.billing.test_bank_imports import statement
 from tests.engagements.story import Story
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def story() -> Story:
-    return told.missed()
+    return stories.missed()
 
 
 def bank_line(story: Story) -> BankLine:
@@ -34,7 +34,7 @@ def bank_line(story: Story) -> BankLine:
 
 
 def pages(story: Story) -> list[str]:
-    invoice, draft = story.invoice.pk, told.drafted(story).pk
+    invoice, draft = story.invoice.pk, stories.drafted(story).pk
     return [
         reverse("finance"),
         reverse("to-bill"),
@@ -78,7 +78,7 @@ def proposed_refund(story: Story) -> OverpaymentRefund:
 
 def actions(story: Story) -> list[str]:
     invoice, settlement = story.invoice.pk, story.settlement.pk
-    draft = told.drafted(story).pk
+    draft = stories.drafted(story).pk
     return [
         reverse("to-bill"),
         reverse("drafts-issue"),

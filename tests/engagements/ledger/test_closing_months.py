@@ -16,11 +16,11 @@ from engagements.ledger.models import Account
 from engagements.ledger.period_models import Period, PeriodReopening, PeriodTotal
 from engagements.ledger.queries import trial_balance
 from engagements.notifications.models import Mail
+from tests.database_constraints import violates, write
 from tests.engagements.ledger.test_posting import post
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, closed_month
 from tests.errors import declined
-from tests.refusing import refused, write
 
 MARCH, APRIL = dt.date(2026, 3, 1), dt.date(2026, 4, 1)
 
@@ -36,9 +36,9 @@ def test_a_month_is_closed_by_two_people_with_its_checklist(world: World) -> Non
     assert Mail.objects.get(key=f"finance:{row.subject}").recipient == world.controller.email
     with declined("period.same_person"):
         closing_checklist.approve(period=row, by=world.finance)
-    with refused("period.approved_by_another"):
+    with violates("period.approved_by_another"):
         write(row, state="closed", approved_by=world.finance, decided_at=timezone.now())
-    with refused("period.start"):
+    with violates("period.start"):
         Period.objects.create(
             month=APRIL, proposed_by=world.finance, state="closed", approved_by=world.controller
         )
@@ -48,7 +48,7 @@ def test_a_month_is_closed_by_two_people_with_its_checklist(world: World) -> Non
     for _ in range(2):
         closing_checklist.approve(period=row, by=world.controller)
     assert posting.is_closed(month)
-    with refused("period.decision"):
+    with violates("period.decision"):
         write(row, approved_by=world.admin)
 
 
@@ -59,14 +59,14 @@ def test_only_the_latest_month_is_reopened_and_by_two_people(world: World) -> No
     row = closing_checklist.propose_reopening(period=april, reason="Late", by=world.finance)
     with declined("period_reopening.same_person"):
         closing_checklist.approve_reopening(reopening=row, by=world.finance)
-    with refused("periodreopening.approved_by_another"):
+    with violates("periodreopening.approved_by_another"):
         write(row, state="posted", approved_by=world.finance, decided_at=timezone.now())
-    with refused("period.reopened"):
+    with violates("period.reopened"):
         write(april, state="reopened")
     closing_checklist.approve_reopening(reopening=row, by=world.controller)
     assert periods.last_closed() == MARCH
     assert Mail.objects.filter(key=f"finance:{row.subject}:posted").exists()
-    with refused("period.state_move"):
+    with violates("period.state_move"):
         write(april, state="closed")
 
 
@@ -110,7 +110,7 @@ def test_only_finance_closes_and_reopens(
 ) -> None:
     march = closed_month(world, MARCH)
     reopening = periods.propose_reopening(period=march, reason="x", by=world.finance)
-    as_just_signed_in(client, getattr(world, who))
+    sign_in(client, getattr(world, who))
     for name, pk in (
         ("closing-approve", march.pk),
         ("closing-void", march.pk),

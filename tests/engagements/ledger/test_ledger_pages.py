@@ -15,7 +15,7 @@ from engagements.ledger.models import Entry
 from engagements.ledger.period_models import Period
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World
 
 
@@ -98,7 +98,7 @@ def test_a_month_is_previewed_and_closed_once(
     assert (period.month, period.state) == (last.replace(day=1), "proposed")
     approve = reverse("closing-approve", args=[period.pk])
     assert approve not in client.get(url).content.decode()
-    as_just_signed_in(client, world.controller)
+    sign_in(client, world.controller)
     assert approve in client.get(url).content.decode()
     client.post(approve)
     assert Period.objects.get().state == "closed"

@@ -13,12 +13,12 @@ from engagements.ledger.models import Entry
 from engagements.payouts import overpayment_refunds, refunds
 from engagements.payouts.models import Transfer
 from engagements.settlements import services as settlements
+from tests.database_constraints import violates, write
 from tests.engagements.billing.test_bank_imports import statement
-from tests.engagements.payouts.paying_back import sent_back
+from tests.engagements.payouts.refund_steps import start_refund
 from tests.engagements.payouts.test_bank_matching import matched, named, on_its_way
 from tests.engagements.world import World, days, today
 from tests.errors import declined
-from tests.refusing import refused, write
 
 Kind = Entry.Kind
 OUT, BACK = dt.date(2026, 1, 5), dt.date(2026, 1, 9)
@@ -46,7 +46,7 @@ def test_a_refund_returned_before_it_was_booked_out_is_dated_by_its_line(world: 
 
 
 def test_an_overpayment_refund_is_paid_and_returned_on_its_value_dates(world: World) -> None:
-    refund = sent_back(world, world.overpaid(Decimal(20)), Decimal(20))
+    refund = start_refund(world, world.overpaid(Decimal(20)), Decimal(20))
     details = f"<Refs><EndToEndId>{overpayment_refunds.end_to_end_id(refund)}</EndToEndId></Refs>"
     matched(world, statement(("-20.00", "out"), day=str(OUT), details=details))
     refund.refresh_from_db()
@@ -69,5 +69,5 @@ def test_a_transfer_by_hand_asks_for_its_value_date(client: Client, world: World
     client.post(reverse("settlement-paid", args=[row.pk]), form)
     transfer = Transfer.objects.get()
     assert (transfer.outcome, transfer.valued_on) == ("paid", today())
-    with refused("transfer.ended"):
+    with violates("transfer.ended"):
         write(transfer, valued_on=timezone.localdate() - days(1))

@@ -17,7 +17,7 @@ from django.utils import timezone
 from engagements.notifications import password_mails
 from engagements.notifications.models import PasswordMail
 from engagements.people.models import User
-from tests.engagements.racing import together
+from tests.engagements.concurrency import run_concurrently
 from tests.engagements.world import World, person
 
 SITE = "https://twofold.example.org"
@@ -112,7 +112,7 @@ def test_the_longest_address_of_the_form_is_stored(world: World) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_send_one_mail(mailoutbox: list[EmailMessage]) -> None:
     pk = requested(person("Sigrid").email)
-    assert sorted(together(lambda: send(pk), lambda: send(pk))) == [False, True]
+    assert sorted(run_concurrently(lambda: send(pk), lambda: send(pk))) == [False, True]
     assert len(mailoutbox) == 1
 
 

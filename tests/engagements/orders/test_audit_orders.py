@@ -24,11 +24,11 @@ from engagements.ledger.positions import positions_of
 from engagements.notifications.models import Mail
 from engagements.orders import services as orders
 from engagements.orders.models import AuditOrder
+from tests.database_constraints import delete, violates, write
 from tests.engagements.pdf_text import words
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, days, fresh, today
 from tests.errors import declined
-from tests.refusing import delete, refused, write
 
 OUTCOMES = {"redirect": ("pass", "pass", *["fail"] * 4), "decline": ["fail"] * 6}
 
@@ -127,9 +127,9 @@ def test_an_order_is_billed_only_when_accepted_and_without_a_contract(world: Wor
         tax=0,
         gross=6000,
     )
-    with refused("invoiceline.order"):
+    with violates("invoiceline.order"):
         draft.lines.create(position=1, title="Audit", net=6000, tax_rate_percent=0, tax=0)
-    with refused("invoice_bills_a_contract_or_an_order"):
+    with violates("invoice_bills_a_contract_or_an_order"):
         write(draft, audit_order=None)
     custom = accepted(world)
     world.audited(engagement=None)
@@ -161,7 +161,7 @@ def test_a_signatory_accepts_exactly_the_sealed_terms(world: World) -> None:
             orders.accept(order=order, typed_name="Sigrid", digest=order.digest, by=by)
     with declined("order.other_digest"):
         orders.accept(order=order, typed_name="Sigrid", digest="sha256:0", by=world.signatory)
-    with refused("auditorder.signatory"):
+    with violates("auditorder.signatory"):
         write(
             order,
             state="accepted",
@@ -170,9 +170,9 @@ def test_a_signatory_accepts_exactly_the_sealed_terms(world: World) -> None:
             accepted_digest=order.digest,
             typed_name="Sigrid",
         )
-    with refused("auditorder.sealed"):
+    with violates("auditorder.sealed"):
         write(order, price=1)
-    with refused("auditorder.deletion"):
+    with violates("auditorder.deletion"):
         delete(order)
     for _ in range(2):
         row = orders.accept(
@@ -228,13 +228,13 @@ def test_the_customer_accepts_in_the_portal_and_another_customer_finds_nothing(
     accept = reverse("portal-audit-order-accept", args=[reference, order.number])
     decline = reverse("portal-audit-order-decline", args=[reference, order.number])
     form = {"typed_name": "Sigrid", "agreed": "on", "digest": order.digest, "reason": "x"}
-    as_just_signed_in(client, world.stranger)
+    sign_in(client, world.stranger)
     assert client.get(page).status_code == 404
     assert {client.post(url, form).status_code for url in (accept, decline)} == {404}
-    as_just_signed_in(client, world.viewer)
+    sign_in(client, world.viewer)
     assert accept not in client.get(page).content.decode()
     assert {client.post(url, form).status_code for url in (accept, decline)} == {403}
-    as_just_signed_in(client, world.signatory)
+    sign_in(client, world.signatory)
     assert page in client.get(reverse("portal-engagement", args=[reference])).content.decode()
     assert order.digest in client.get(page).content.decode()
     assert client.post(accept, {**form, "agreed": ""}).status_code == 422

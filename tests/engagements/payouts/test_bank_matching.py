@@ -23,12 +23,12 @@ from engagements.payouts.match_models import TransferMatch
 from engagements.payouts.models import Transfer, TransferFile
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
+from tests.database_constraints import violates, write
 from tests.engagements.billing.test_bank_imports import balance, imported, statement
-from tests.engagements.payouts.paying_back import sent_back
+from tests.engagements.payouts.refund_steps import start_refund
 from tests.engagements.payouts.test_transfer_pages import account
 from tests.engagements.world import World, fresh
 from tests.errors import declined
-from tests.refusing import refused, write
 
 D = Decimal
 
@@ -111,7 +111,7 @@ def test_a_returned_refund_is_never_a_customers_payment(world: World) -> None:
     assert (proposal.match, proposal.is_certain) == (Match.NONE, False)
     with declined("bank_line.returned_refund"):
         reconciliation.assign(line=line, parts=[(invoice, line.amount)], by=world.finance)
-    with refused("payment.returned_refund"):
+    with violates("payment.returned_refund"):
         Payment.objects.create(
             invoice=invoice,
             amount=line.amount,
@@ -139,7 +139,7 @@ def test_a_return_less_the_bank_s_fee_finds_its_transfer(world: World, is_execut
     engagement = transfer.settlement.contract_version.engagement
     entry = Entry.objects.get(kind=Entry.Kind.RETURN_CHARGED)
     assert (entry.engagement, entry.dated_on) == (engagement, line.valued_on)
-    with refused("transfer_match_charges_are_of_a_return"):
+    with violates("transfer_match_charges_are_of_a_return"):
         TransferMatch.objects.create(
             line=line, kind="returned", transfer=transfer, amount=100, charges=100
         )
@@ -161,7 +161,7 @@ def test_a_file_of_refunds_is_paid_by_its_one_debit(world: World) -> None:
 @pytest.mark.parametrize("is_executed", [True, False])
 def test_a_returned_overpayment_lies_on_its_invoice_again(world: World, is_executed: bool) -> None:
     invoice = world.overpaid(D(20))
-    refund = sent_back(world, invoice, D(20))
+    refund = start_refund(world, invoice, D(20))
     details = f"<Refs><EndToEndId>{overpayment_refunds.end_to_end_id(refund)}</EndToEndId></Refs>"
     if is_executed:
         matched(world, statement(("-20.00", "out"), details=details))
@@ -177,10 +177,10 @@ def test_a_returned_overpayment_lies_on_its_invoice_again(world: World, is_execu
 def test_a_paid_refund_fails_only_by_a_return(world: World) -> None:
     transfer = on_its_way(world)
     left(world, transfer)
-    with refused("settlement.returned"):
+    with violates("settlement.returned"):
         write(transfer.settlement, state="failed", paid_at=None, paid_by=None)
     line = BankLine.objects.get()
-    with refused("transfermatch.direction"):
+    with violates("transfermatch.direction"):
         TransferMatch.objects.create(line=line, kind="returned", transfer=transfer, amount=1)
 
 

@@ -15,7 +15,7 @@ from engagements.billing.payment_models import Payment
 from engagements.payouts import overpayment_refunds
 from engagements.payouts.models import OverpaymentRefund
 from tests.engagements import story as stories
-from tests.engagements.signing_in import as_just_signed_in, with_a_password
+from tests.engagements.sessions import sign_in, sign_in_by_password
 from tests.engagements.story import Story
 from tests.engagements.world import received
 
@@ -91,11 +91,11 @@ def test_a_refund_is_previewed_proposed_and_sent_by_another_after_a_fresh_sign_i
     shown = page_of(fritz, "overpayment", invoice.pk)
     assert 'disabled aria-describedby="why-not-send"' in shown
     send = reverse("overpayment-refund-send", args=[row.pk])
-    as_just_signed_in(fritz, story.finance)
+    sign_in(fritz, story.finance)
     assert fritz.post(send).status_code == 422
-    with_a_password(client, story.second)
+    sign_in_by_password(client, story.second)
     assert client.post(send)["Location"].startswith(reverse("account_reauthenticate"))
-    as_just_signed_in(client, story.second)
+    sign_in(client, story.second)
     assert client.post(send)["Location"] == reverse("overpayment", args=[invoice.pk])
     assert Payment.objects.get(kind="paid_back").amount == Decimal(-2864)
     assert reverse("overpayment", args=[invoice.pk]) in page_of(client, "invoice", invoice.pk)

@@ -22,10 +22,10 @@ from engagements.payouts.queries import open_overpayment_refunds, overpaid_invoi
 from engagements.people.models import User
 from engagements.settlements import services as settlements
 from engagements.settlements.customer_accounts import accounts_of
-from tests.engagements.payouts.paying_back import paid_back, sent_back
+from tests.database_constraints import violates
+from tests.engagements.payouts.refund_steps import complete_refund, start_refund
 from tests.engagements.world import World, contract_of
 from tests.errors import declined
-from tests.refusing import refused
 
 D = Decimal
 State = OverpaymentRefund.State
@@ -91,7 +91,7 @@ def test_what_the_bank_does_not_transfer_comes_back_and_is_proposed_anew(
     world: World, invoice: Invoice
 ) -> None:
     before = balances(invoice)
-    row = sent_back(world, invoice, D("720"))
+    row = start_refund(world, invoice, D("720"))
     for _ in range(2):
         failed = overpayment_refunds.mark_failed(refund=row, reason="Closed.", by=world.finance)
     assert failed.state == State.FAILED
@@ -102,7 +102,7 @@ def test_what_the_bank_does_not_transfer_comes_back_and_is_proposed_anew(
         "paid back",
         "came back",
     ]
-    paid_back(world, invoice, D("720"))
+    complete_refund(world, invoice, D("720"))
     connection.check_constraints()
     assert balance_of(invoice).open_amount == 0
 
@@ -216,7 +216,7 @@ def test_a_settlement_sends_it_back_in_place_of_a_proposal(
 def test_what_is_on_its_way_counts_as_gone_for_the_settlement(
     world: World, invoice: Invoice
 ) -> None:
-    row = sent_back(world, invoice, D("720"))
+    row = start_refund(world, invoice, D("720"))
     contract = contract_of(invoice)
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
@@ -231,7 +231,7 @@ def test_what_is_on_its_way_counts_as_gone_for_the_settlement(
 
 def test_an_engagement_is_not_closed_while_money_is_on_its_way(world: World) -> None:
     last = world.met_paid_and_overpaid(D("5"))
-    row = sent_back(world, last, D("5"))
+    row = start_refund(world, last, D("5"))
     with declined("closing.refund_open"):
         closing.close(engagement=last.engagement, by=world.consultant)
     overpayment_refunds.mark_paid(refund=row, reference="B-1", by=world.finance)
@@ -274,12 +274,12 @@ REFUSED = [
 def test_the_database_keeps_what_was_proposed(
     proposed: OverpaymentRefund, sql: str, code: str
 ) -> None:
-    with refused(code), connection.cursor() as cursor:
+    with violates(code), connection.cursor() as cursor:
         cursor.execute(sql, {"row": proposed.pk})
 
 
 def test_the_database_lets_nobody_send_what_they_proposed(world: World, invoice: Invoice) -> None:
-    row = sent_back(world, invoice, D("20"))
+    row = start_refund(world, invoice, D("20"))
     with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "UPDATE engagements_payback SET sent_by_id = proposed_by_id WHERE id = %s", [row.pk]

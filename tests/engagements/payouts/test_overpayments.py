@@ -19,7 +19,7 @@ from engagements.payouts import overpayment_refunds, overpayments, refunds
 from engagements.payouts.queries import overpaid_invoices
 from engagements.settlements import services as settlements
 from engagements.settlements.calculation import preview
-from tests.engagements.payouts.paying_back import paid_back
+from tests.engagements.payouts.refund_steps import complete_refund
 from tests.engagements.world import World, contract_of, received, today
 from tests.errors import declined
 
@@ -185,7 +185,7 @@ def test_a_settlement_counts_what_is_too_much_and_sends_it_back_once(world: Worl
 
 def test_what_left_before_the_verdict_is_not_settled_again(world: World) -> None:
     invoice = world.overpaid(D("720"))
-    paid_back(world, invoice, D("700"))
+    complete_refund(world, invoice, D("700"))
     move(world, invoice, open_one(world), amount=D("20"))
     contract = contract_of(invoice)
     figures = preview(contract=contract)
@@ -214,13 +214,13 @@ def test_an_engagement_is_not_closed_over_money_that_is_too_much(world: World) -
     last = world.met_paid_and_overpaid(D("5"))
     with declined("closing.overpaid"):
         closing.close(engagement=last.engagement, by=world.consultant)
-    paid_back(world, last, D("5"))
+    complete_refund(world, last, D("5"))
     assert closing.close(engagement=last.engagement, by=world.consultant).stage == "closed"
 
 
 def test_what_was_credited_after_it_was_paid_is_too_much(world: World) -> None:
     invoice = world.overpaid(D("0"))
     credit_notes.credit(invoice=invoice, net=D("1000"), reason="Agreed.", by=world.finance)
-    paid_back(world, invoice, D("1190"))
+    complete_refund(world, invoice, D("1190"))
     connection.check_constraints()
     assert balance_of(invoice).open_amount == 0

@@ -25,10 +25,10 @@ from engagements.people.approval_models import SoleApproval
 from engagements.people.models import Role, User
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
-from tests.engagements.signing_in import as_just_signed_in
+from tests.database_constraints import violates
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, today, undone
 from tests.errors import declined
-from tests.refusing import refused
 
 Steps = dict[str, Callable[[User], Any]]
 
@@ -41,11 +41,11 @@ def test_nobody_approves_alone_unless_the_operator_allows_a_sole_owner(
     now = timezone.now()
     with declined("second_person.required"):
         second_person.approve_alone(subject=row.subject, by=world.finance, second_factor_at=now)
-    with refused("soleapproval.sole_owner"):
+    with violates("soleapproval.sole_owner"):
         SoleApproval.objects.create(subject=row.subject, by=world.finance, second_factor_at=now)
     management.call_command("sole_owner", world.finance.email)
     url = reverse("approve-alone", args=[row.subject])
-    as_just_signed_in(client, world.finance)
+    sign_in(client, world.finance)
     assert client.post(url)["Location"] == reverse("mfa_index")
     for kind in sole_approval_views.PAGES:
         # Nothing is approved before it is proposed.
@@ -63,7 +63,7 @@ def test_a_sole_owner_completes_every_step_of_two_people(client: Client, world: 
     owner = world.finance
     steps, month = _proposed(world, owner)
     management.call_command("sole_owner", owner.email)
-    as_just_signed_in(client, owner)
+    sign_in(client, owner)
     for subject, step in steps.items():
         page = client.post(reverse("approve-alone", args=[subject]))
         assert page["Location"] == reverse("mfa_index"), "each asks for a second factor"

@@ -19,7 +19,7 @@ from engagements.people.bank_accounts import BankAccount
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
-from tests.engagements.signing_in import as_just_signed_in, with_a_password
+from tests.engagements.sessions import sign_in, sign_in_by_password
 from tests.engagements.world import World, undone
 
 IBAN = "DE02120300000000202051"
@@ -86,7 +86,7 @@ def test_overpayments_proposed_by_another_are_sent_with_refunds(
     mine = overpayment_refunds.propose(
         invoice=world.overpaid(Decimal(30)), amount=Decimal(30), by=world.finance
     )
-    as_just_signed_in(client, world.finance)
+    sign_in(client, world.finance)
     shown = client.get(reverse("transfers"), {"overpaid": row.pk}).content.decode()
     assert f'id="overpaid-{row.pk}"' in shown
     assert f'id="overpaid-{mine.pk}"' not in shown
@@ -96,11 +96,11 @@ def test_overpayments_proposed_by_another_are_sent_with_refunds(
     answer = client.post(reverse("transfers"), chosen | {"overpaid": mine.pk})
     assert answer.status_code == 422
     assert 'data-error="transfer_file.not_transferable"' in answer.content.decode()
-    with_a_password(client, world.finance)
+    sign_in_by_password(client, world.finance)
     asked = client.post(reverse("transfers"), chosen)
     assert asked["Location"].startswith(reverse("account_reauthenticate"))
     assert not TransferFile.objects.exists()
-    as_just_signed_in(client, world.finance)
+    sign_in(client, world.finance)
     assert client.post(reverse("transfers"), chosen).status_code == 302
     file = TransferFile.objects.get()
     assert file.total == Decimal(14300)
@@ -162,7 +162,7 @@ def test_a_failed_transfer_is_sent_again_under_another_reference(
     "iban", ["DE02120300000000202052", "DE0212030000000020205", "XX02120300000000202051", "hello"]
 )
 def test_an_invalid_iban_is_declined(client: Client, world: World, iban: str) -> None:
-    as_just_signed_in(client, world.finance)
+    sign_in(client, world.finance)
     url = reverse("bank-account", args=[world.customer.pk])
     assert client.post(url, {"holder": "Longprompt AG", "iban": iban}).status_code == 422
     assert not BankAccount.objects.exists()
@@ -171,11 +171,11 @@ def test_an_invalid_iban_is_declined(client: Client, world: World, iban: str) ->
 def test_a_new_account_needs_a_fresh_sign_in(client: Client, world: World) -> None:
     url = reverse("bank-account", args=[world.customer.pk])
     data = {"holder": "Longprompt AG", "iban": "de02 1203 0000 0000 2020 51"}
-    with_a_password(client, world.finance)
+    sign_in_by_password(client, world.finance)
     answer = client.post(url, data)
     assert answer["Location"].startswith(reverse("account_reauthenticate"))
     assert not BankAccount.objects.exists()
-    as_just_signed_in(client, world.finance)
+    sign_in(client, world.finance)
     for _ in range(2):
         assert client.post(url, data).status_code == 302
     assert BankAccount.objects.get().iban == IBAN

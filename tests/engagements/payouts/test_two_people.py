@@ -24,12 +24,12 @@ from engagements.people.bank_accounts import BankAccount, BankAccountConfirmatio
 from engagements.people.models import Role, User
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
+from tests.database_constraints import violates, write
 from tests.engagements.billing.test_reversals import line_of
 from tests.engagements.proofs.test_raw_sql import ROLE, make_the_role
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, contract_of, person, today
 from tests.errors import declined
-from tests.refusing import refused, write
 
 IBAN = "DE02120300000000202051"
 OTHER_IBAN = "DE89370400440532013000"
@@ -73,10 +73,10 @@ def test_a_keyed_payment_is_refunded_only_after_a_second_person_confirmed_it(
         settlements.approve(settlement=settlement, by=world.controller)
     with declined("payment.same_person"):
         payments.confirm(payment=payment, by=world.finance)
-    with refused("paymentconfirmation.second_person"):
+    with violates("paymentconfirmation.second_person"):
         PaymentConfirmation.objects.create(payment=payment, confirmed_by=world.finance)
     write(settlement, state="approved", approved_by=world.controller, approved_at=timezone.now())
-    with refused("settlement.refund_limit"):
+    with violates("settlement.refund_limit"):
         write(settlement, state="paying")
     payments.confirm(payment=payment, by=world.controller)
     write(settlement, state="paying")
@@ -90,7 +90,7 @@ def test_a_bank_line_confirms_a_keyed_payment_and_is_not_received_twice(world: W
     for _ in range(2):
         reconciliation.confirm_payment(line=line, payment=payment, by=world.finance)
     assert Payment.objects.select_related("confirmation").get().is_confirmed
-    with refused("payment.bank_line"):
+    with violates("payment.bank_line"):
         Payment.objects.create(
             invoice=payment.invoice,
             amount=payment.amount,
@@ -112,7 +112,7 @@ def test_the_approver_does_not_pay(world: World) -> None:
     started = refunds.start_payment(settlement=row, by=world.controller)
     with declined("refund.same_person"):
         refunds.mark_paid(settlement=started, reference="R", by=world.finance)
-    with refused("settlement.paid_by_another"):
+    with violates("settlement.paid_by_another"):
         write(
             row,
             state="paid",
@@ -121,7 +121,7 @@ def test_the_approver_does_not_pay(world: World) -> None:
             payment_reference="R",
         )
     other = approved(world)
-    with refused("transfer.started_by_another"):
+    with violates("transfer.started_by_another"):
         Transfer.objects.create(
             settlement=other,
             attempt=1,
@@ -139,7 +139,7 @@ def test_who_set_the_refund_account_neither_approves_nor_pays(world: World) -> N
     account = account_of(world, world.finance)
     with declined("settlement.set_account"):
         settlements.approve(settlement=settlement, by=world.finance)
-    with refused("settlement.approved_by_another"):
+    with violates("settlement.approved_by_another"):
         write(settlement, state="approved", approved_by=world.finance, approved_at=timezone.now())
     row = settlements.approve(settlement=settlement, by=world.controller)
     with declined("refund_account.same_person"):
@@ -159,9 +159,9 @@ def test_who_set_the_refund_account_neither_approves_nor_pays(world: World) -> N
         "end_to_end_id": "X",
         "method": "by_hand",
     }
-    with refused("transfer.approver_set_account"):
+    with violates("transfer.approver_set_account"):
         Transfer.objects.create(**common, started_by=third)
-    with refused("transfer.account"):
+    with violates("transfer.account"):
         Transfer.objects.create(**common, started_by=third, iban=OTHER_IBAN, payee="X")
 
 
@@ -172,7 +172,7 @@ def test_an_overpayment_is_sent_by_two_people_and_only_when_it_is_confirmed(
     invoice, over = payment.invoice, Decimal(100)
     with declined("payment.unconfirmed"):
         overpayment_refunds.propose(invoice=invoice, amount=over, by=world.finance)
-    with refused("payment.overpayment"):
+    with violates("payment.overpayment"):
         Payment.objects.create(
             invoice=invoice,
             kind="paid_back",
@@ -187,7 +187,7 @@ def test_an_overpayment_is_sent_by_two_people_and_only_when_it_is_confirmed(
     with declined("refund_account.same_person"):
         overpayment_refunds.send(refund=row, by=world.controller)
     for by in (world.controller, world.finance):
-        with refused("overpaymentrefund.sent_by_another"):
+        with violates("overpaymentrefund.sent_by_another"):
             OverpaymentRefund.objects.filter(pk=row.pk).update(sent_by=by)
 
 
@@ -201,20 +201,20 @@ def test_the_customer_confirms_its_account_and_money_waits_before_it_goes_there(
     url = reverse("portal-refund-account", args=[reference])
     assert transfer_files.blocking_reason(row)
     for who, status in (("stranger", 404), ("viewer", 403)):
-        as_just_signed_in(client, getattr(world, who))
+        sign_in(client, getattr(world, who))
         assert client.post(url, {"account": account.pk}).status_code == status
     with declined("access.signatories_only"):
         refund_accounts.confirm(account=account, by=world.finance)
-    with refused("bankaccountconfirmation.signatory"):
+    with violates("bankaccountconfirmation.signatory"):
         BankAccountConfirmation.objects.create(
             account=account, confirmed_by=world.finance, usable_from=timezone.now()
         )
-    as_just_signed_in(client, world.signatory)
+    sign_in(client, world.signatory)
     assert f'value="{account.pk}"' in client.get(url).content.decode()
     assert client.post(url, {"account": account.pk}).status_code == 302
     with declined("refund_account.waiting"):
         refunds.start_payment(settlement=row, by=world.finance)
-    with refused("transfer.account"):
+    with violates("transfer.account"):
         Transfer.objects.create(
             settlement=row,
             attempt=1,
@@ -231,8 +231,8 @@ def test_the_customer_confirms_its_account_and_money_waits_before_it_goes_there(
         "refund_account.proposed",
         "refund_account.confirmed",
     }
-    told = set(Mail.objects.filter(key=f"account:{account.pk}:confirmed").values_list("recipient"))
-    assert {(world.signatory.email,), (world.controller.email,)} <= told
+    story = set(Mail.objects.filter(key=f"account:{account.pk}:confirmed").values_list("recipient"))
+    assert {(world.signatory.email,), (world.controller.email,)} <= story
 
 
 def test_an_account_changed_after_every_engagement_ended_is_logged_and_mailed(
@@ -276,11 +276,11 @@ def test_an_admin_and_two_people_of_finance_give_the_finance_role(
     ):
         with declined(code):
             grants.confirm(grant=grant, by=by)
-    with refused("financegrant.confirmed_by_finance"):
+    with violates("financegrant.confirmed_by_finance"):
         write(grant, confirmed_by=world.admin, confirmed_at=timezone.now())
     other_admin = person("Alma", Role.ADMIN)
     for by in (world.consultant, other_admin):
-        with refused("financegrant.confirmed_by_finance"):
+        with violates("financegrant.confirmed_by_finance"):
             write(grant, confirmed_by=by, confirmed_at=timezone.now())
     grant = grants.confirm(grant=grant, by=world.finance)
     assert grants.confirm(grant=grant, by=world.finance).granted_by is None
@@ -288,21 +288,21 @@ def test_an_admin_and_two_people_of_finance_give_the_finance_role(
         (world.finance, "financegrant.granted_by_another"),
         (other_admin, "financegrant.confirmed_by_finance"),
     ):
-        with refused(code):
+        with violates(code):
             write(grant, granted_by=by, granted_at=timezone.now())
     assert User.objects.get(pk=world.nobody.pk).role == Role.NONE
     make_the_role()
     with connection.cursor() as cursor:
         cursor.execute(f'SET LOCAL SESSION AUTHORIZATION "{ROLE}"')
-    with refused("user.finance_by_two"):
+    with violates("user.finance_by_two"):
         write(world.consultant, role=Role.FINANCE)
-    with refused("user.finance_by_two"):
+    with violates("user.finance_by_two"):
         person("Nadia", Role.FINANCE)
-    as_just_signed_in(client, world.controller)
+    sign_in(client, world.controller)
     client.post(reverse("finance-people"), {"grant": grant.pk})
     assert User.objects.get(pk=world.nobody.pk).role == Role.FINANCE
     # With a new address somebody else would sign in as this person.
-    with refused("user.finance_by_two"):
+    with violates("user.finance_by_two"):
         write(world.nobody, email="else@example.com")
 
 

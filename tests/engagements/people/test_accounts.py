@@ -19,9 +19,9 @@ from engagements import tasks
 from engagements.notifications import password_mails
 from engagements.notifications.models import PasswordMail
 from engagements.people.models import User
-from tests.engagements.signing_in import error_codes
+from tests.engagements.sessions import error_codes
 from tests.engagements.world import World
-from tests.signing import registered
+from tests.referee_key import register
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long enough sentence of words"
@@ -227,7 +227,7 @@ def test_pages_of_signed_in_users_are_not_cached(client: Client, world: World) -
     client.force_login(world.signatory)
     for address in (mine, "/portal/none/", *map(reverse, pages)):
         assert client.get(address)["Cache-Control"] == "private, no-store", address
-    for_everybody = client.get(reverse("public-key", args=[registered().key_id]))
+    for_everybody = client.get(reverse("public-key", args=[register().key_id]))
     assert not {"Cache-Control", "Vary"} & set(for_everybody.headers)
     client.logout()
     assert "no-store" not in client.get(reverse("verify")).get("Cache-Control", "")

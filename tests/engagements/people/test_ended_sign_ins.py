@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from engagements.people import api_tokens
 from engagements.people.models import Membership, Role, User
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
@@ -112,7 +112,7 @@ def test_admins_who_change_their_own_address_keep_this_session(world: World) -> 
 def test_activating_a_second_factor_ends_other_sessions() -> None:
     world = World()
     elsewhere, here = signed_in(world.viewer), signed_in(world.viewer)
-    as_just_signed_in(here, User.objects.get(pk=world.viewer.pk))
+    sign_in(here, User.objects.get(pk=world.viewer.pk))
     activate = reverse("mfa_activate_totp")
     secret = re.search(r'id="authenticator_secret">(\w+)<', here.get(activate).content.decode())
     assert secret is not None

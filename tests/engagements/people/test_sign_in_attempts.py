@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from engagements.notifications import password_mails
 from engagements.people.models import User
-from tests.engagements.signing_in import error_codes
+from tests.engagements.sessions import error_codes
 from tests.engagements.world import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nothing_asked")]

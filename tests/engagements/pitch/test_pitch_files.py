@@ -15,7 +15,7 @@ from engagements.common.rate_limits import Rate
 from engagements.pitch import files, links
 from engagements.pitch import views as pitch
 from tests.engagements.evidence.traces import CAPTURES, host, kernel, trace
-from tests.engagements.pitch.pitching import URL, outcomes, sent, text
+from tests.engagements.pitch.pitch_requests import URL, outcomes, sent, text
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nothing_asked")]
 

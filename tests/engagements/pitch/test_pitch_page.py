@@ -18,7 +18,7 @@ from engagements.common import rate_limits
 from engagements.common.rate_limits import Rate
 from engagements.pitch import views as pitch
 from tests.engagements.evidence.traces import CAPTURES
-from tests.engagements.pitch.pitching import NUMBERS, URL, asked, outcomes, sent, text
+from tests.engagements.pitch.pitch_requests import NUMBERS, URL, asked, outcomes, sent, text
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nothing_asked")]
 

@@ -21,8 +21,8 @@ from engagements.contracts.models import Party
 from engagements.engagement.models import Stage
 from engagements.people.models import Role
 from engagements.portal.status import NOBODY, YOU
-from tests.engagements import story as told
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements import story as stories
+from tests.engagements.sessions import sign_in
 from tests.engagements.story import Story
 from tests.engagements.world import person
 
@@ -42,7 +42,7 @@ def page_of(client: Client, story: Story) -> str:
 
 
 def test_findings_stay_unseen_until_the_audit_is_delivered(client: Client) -> None:
-    story = told.opened()
+    story = stories.opened()
     audit = audits.start(
         engagement=story.engagement,
         cost=story.scenario.audit_cost,
@@ -63,7 +63,7 @@ def test_findings_stay_unseen_until_the_audit_is_delivered(client: Client) -> No
 
 
 def test_the_six_checks_are_explained(client: Client) -> None:
-    shown = shown_to(client, told.audited(told.opened()))
+    shown = shown_to(client, stories.audited(stories.opened()))
     assert shown.context["page"].passed == 5
     assert shown.content.decode().count("finding__number") == 6
 
@@ -71,7 +71,7 @@ def test_the_six_checks_are_explained(client: Client) -> None:
 def test_an_overridden_finding_shows_both_outcomes(
     client: Client,
 ) -> None:
-    story = told.opened()
+    story = stories.opened()
     audit = audits.start(
         engagement=story.engagement,
         cost=story.scenario.audit_cost,
@@ -105,14 +105,14 @@ def test_an_overridden_finding_shows_both_outcomes(
 
 
 def test_an_offer_is_the_signatorys_turn(client: Client) -> None:
-    story = told.offered(told.audited(told.opened()))
+    story = stories.offered(stories.audited(stories.opened()))
     step = shown_to(client, story).context["next"]
     assert step.who_label == YOU
     assert step.url == reverse("portal-contract", args=[story.reference])
 
 
 def test_work_under_way_shows_the_week_and_what_is_paid(client: Client) -> None:
-    story = told.underway()
+    story = stories.underway()
     page = page_of(client, story)
     assert "week 1 of 6" in page
     assert story.invoice.reference in page
@@ -120,18 +120,18 @@ def test_work_under_way_shows_the_week_and_what_is_paid(client: Client) -> None:
 
 
 def test_a_run_under_way_can_be_watched(client: Client) -> None:
-    story = told.underway()
-    asked = told.requested(story)
+    story = stories.underway()
+    asked = stories.requested(story)
     step = shown_to(client, story).context["next"]
     assert step.url == reverse("portal-run", args=[story.reference, asked.pk])
 
 
 def test_a_met_target_asks_for_the_handover(client: Client) -> None:
-    story = told.met()
+    story = stories.met()
     url = reverse("portal-handover", args=[story.reference])
     step = shown_to(client, story).context["next"]
     assert (step.who_label, step.url) == (YOU, url)
-    as_just_signed_in(client, story.signatory)
+    sign_in(client, story.signatory)
     assert client.post(url).status_code == 422
     assert client.post(url, {"agreed": "on"}).status_code == 302
     assert story.milestone(4).state == Milestone.State.RELEASED
@@ -140,16 +140,16 @@ def test_a_met_target_asks_for_the_handover(client: Client) -> None:
 
 
 def test_a_handover_before_the_target_is_met_is_refused(client: Client) -> None:
-    story = told.underway()
-    as_just_signed_in(client, story.signatory)
+    story = stories.underway()
+    sign_in(client, story.signatory)
     url = reverse("portal-handover", args=[story.reference])
     assert client.post(url, {"agreed": "on"}).status_code == 422
     assert story.milestone(4).state == Milestone.State.PENDING
 
 
 def test_internals_stay_inside(client: Client) -> None:
-    story = told.underway()
-    told.failed(story)
+    story = stories.underway()
+    stories.failed(story)
     page = page_of(client, story)
     run = story.engagement.runs.get()
     live = client.get(reverse("portal-run", args=[story.reference, run.pk])).content.decode()
@@ -161,7 +161,7 @@ def test_internals_stay_inside(client: Client) -> None:
 def test_a_page_takes_as_many_queries_with_ten_milestones_as_with_one(
     client: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    story = told.met()
+    story = stories.met()
     client.force_login(story.viewer)
     with django_assert_max_num_queries(34):
         client.get(reverse("portal-engagement", args=[story.reference]))
@@ -186,7 +186,7 @@ def pause_from_today(story: Story) -> None:
 
 
 def test_a_paused_time_box_says_who_is_waited_for_and_why(client: Client) -> None:
-    story = told.underway()
+    story = stories.underway()
     pause_from_today(story)
     resumes = timezone.localdate() + timedelta(days=5)
     client.force_login(story.signatory)
@@ -201,7 +201,7 @@ def test_a_paused_time_box_says_who_is_waited_for_and_why(client: Client) -> Non
 
 
 def test_a_time_box_that_ran_out_says_so(client: Client, on_day: Callable[[date], None]) -> None:
-    story = told.underway()
+    story = stories.underway()
     client.force_login(story.signatory)
     on_day(timezone.localdate() + timedelta(weeks=7))
     client.force_login(story.signatory)
@@ -213,7 +213,7 @@ def test_a_time_box_that_ran_out_says_so(client: Client, on_day: Callable[[date]
 def test_an_audit_that_advises_against_custom_work_ends_the_engagement(
     client: Client, stage: Stage
 ) -> None:
-    story = told.opened()
+    story = stories.opened()
     wanted = 3 if stage == Stage.REDIRECTED else 1
     audit = audits.start(
         engagement=story.engagement,
@@ -240,9 +240,9 @@ def test_an_audit_that_advises_against_custom_work_ends_the_engagement(
 
 
 def test_a_long_list_is_read_page_by_page(client: Client) -> None:
-    story = told.opened()
+    story = stories.opened()
     for number in range(20):
-        told.start_another(story, f"Engagement number {number}")
+        stories.start_another(story, f"Engagement number {number}")
     client.force_login(story.viewer)
     first = client.get(reverse("portal")).content.decode()
     assert "Page 1 of 2" in first

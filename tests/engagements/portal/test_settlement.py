@@ -12,16 +12,16 @@ from engagements.common.dates import in_words
 from engagements.common.money import format_money
 from engagements.payouts import refund_accounts, refunds
 from engagements.settlements import services as settlements
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.portal.test_engagement import page_of
 
 pytestmark = pytest.mark.django_db
 
 
 def test_a_missed_target_says_what_goes_back_and_when(client: Client) -> None:
-    story = told.missed()
+    story = stories.missed()
     assert "EUR\xa09,401.00" not in page_of(client, story)
-    told.approved(story)
+    stories.approved(story)
     page = page_of(client, story)
     assert "EUR\xa017,136.00" in page
     assert "EUR\xa09,401.00" in page
@@ -36,7 +36,7 @@ def test_a_missed_target_says_what_goes_back_and_when(client: Client) -> None:
 def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
     client: Client, on_day: Callable[[date], None]
 ) -> None:
-    story = told.missed()
+    story = stories.missed()
     due_on = story.settlement.refund_due_on
     assert due_on is not None
     page = page_of(client, story)
@@ -56,13 +56,13 @@ def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
 
 
 def test_where_nothing_goes_back_no_transfer_is_promised(client: Client) -> None:
-    story = told.in_force()
-    bill = told.invoiced(story, 1)
-    told.measured(story, 1.1)
+    story = stories.in_force()
+    bill = stories.invoiced(story, 1)
+    stories.measured(story, 1.1)
     assert story.settlement.balance_due > 0
     refund = format_money(story.settlement.payments_received, story.settlement.currency)
     assert refund not in page_of(client, story)
-    told.approved(story)
+    stories.approved(story)
     page = page_of(client, story)
     assert format_money(story.settlement.balance_due, story.settlement.currency) in page
     assert bill.reference in page
@@ -71,15 +71,15 @@ def test_where_nothing_goes_back_no_transfer_is_promised(client: Client) -> None
 def test_no_figure_reaches_the_customer_before_a_second_person_approved_it(
     client: Client,
 ) -> None:
-    story = told.missed()
+    story = stories.missed()
     refund = format_money(story.settlement.refund, story.settlement.currency)
     assert refund not in page_of(client, story)
-    told.approved(story)
+    stories.approved(story)
     assert refund in page_of(client, story)
 
 
 def test_a_voided_settlement_was_never_anything_to_the_customer(client: Client) -> None:
-    story = told.missed()
+    story = stories.missed()
     settlements.void(settlement=story.settlement, reason="Wrong figures, oops", by=story.finance)
     page = page_of(client, story)
     assert 'id="settlement"' not in page

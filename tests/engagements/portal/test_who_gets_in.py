@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.story import Story
 
 pytestmark = pytest.mark.django_db
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def story() -> Story:
-    return told.met()
+    return stories.met()
 
 
 # 286 is the page of a run that is over: htmx takes it and stops asking.
@@ -92,14 +92,14 @@ def test_a_viewer_cannot_bind_the_customer(client: Client, story: Story) -> None
 
 def test_another_engagements_run_is_not_found_under_this_one(client: Client, story: Story) -> None:
     run = story.engagement.runs.get()
-    other = told.Engagement.objects.exclude(pk=story.engagement.pk).get()
+    other = stories.Engagement.objects.exclude(pk=story.engagement.pk).get()
     client.force_login(story.consultant)
     assert client.get(reverse("portal-run", args=[other.reference, run.pk])).status_code == 404
 
 
 def test_a_trial_is_not_shown_to_the_customer(client: Client) -> None:
-    story = told.underway()
-    trial = told.measured(story, 1.7, purpose="trial")
+    story = stories.underway()
+    trial = stories.measured(story, 1.7, purpose="trial")
     for person in (story.viewer, story.consultant):
         client.force_login(person)
         for name in ("portal-run", "portal-run-live"):

@@ -20,12 +20,12 @@ from engagements.contracts.drafting import MilestoneDraft
 from engagements.engagement.models import Engagement
 from engagements.ledger import periods
 from engagements.ledger.period_models import Period
-from tests.engagements.proofs.holding import hold
-from tests.engagements.proofs.lives.agreeing import Agreeing
-from tests.engagements.proofs.lives.asking import EVERY, request
-from tests.engagements.proofs.lives.banking import Banking
-from tests.engagements.proofs.lives.delivering import Delivering
-from tests.engagements.proofs.lives.invoicing import Invoicing
+from tests.engagements.proofs.invariants import check_invariants
+from tests.engagements.proofs.lives.actions import EVERY, request
+from tests.engagements.proofs.lives.bank_actions import BankActions
+from tests.engagements.proofs.lives.contract_actions import ContractActions
+from tests.engagements.proofs.lives.invoice_actions import InvoiceActions
+from tests.engagements.proofs.lives.run_actions import RunActions
 from tests.engagements.world import closed_month, days
 
 AUDIT_COST = Decimal("6000")
@@ -65,7 +65,7 @@ def terms(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-class Life(Agreeing, Delivering, Invoicing, Banking):
+class Life(ContractActions, RunActions, InvoiceActions, BankActions):
     """One engagement, and everybody who may ask something of it."""
 
     @initialize(figures=terms(), start=st.sampled_from(OFTEN), seed=st.integers(0, 2**32))
@@ -143,5 +143,5 @@ class Life(Agreeing, Delivering, Invoicing, Banking):
     def everything_holds(self) -> None:
         # What was refused wrote nothing.
         if not self.is_held:
-            hold(self.kept)
+            check_invariants(self.kept)
             self.is_held = True

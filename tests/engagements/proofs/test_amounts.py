@@ -19,7 +19,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
-from tests.engagements.proofs.holding import Kept, hold
+from tests.engagements.proofs.invariants import SealedRows, check_invariants
 from tests.engagements.world import World, received, today
 from tests.errors import declined
 
@@ -107,21 +107,21 @@ def in_soak(*values: str, short: bool) -> Any:
     [in_soak(*case, short=case in SHORT) for case in product(CASES, CURRENCIES)],
 )
 def test_a_settlement_equals_the_manual_calculation(world: World, name: str, currency: str) -> None:
-    case, kept, unit = CASES[name], Kept(), money.minor_unit(currency)
+    case, kept, unit = CASES[name], SealedRows(), money.minor_unit(currency)
     row = Settlement.objects.get(contract_version=settled(world, case, currency))
     assert (row.refund / unit, row.balance_due / unit) == (case.refund, case.balance_due)
-    hold(kept)
+    check_invariants(kept)
     settlements.approve(settlement=row, by=world.finance)
-    hold(kept)
+    check_invariants(kept)
     row = refunds.mark_paid(settlement=row, reference="SEPA-1", by=world.controller)
-    hold(kept)
+    check_invariants(kept)
     assert row.state == "paid"
     assert sum(transfer.amount for transfer in row.transfers.all()) == case.refund * unit
 
 
 @pytest.mark.parametrize("currency", [in_soak(each, short=each == "KWD") for each in CURRENCIES])
 def test_a_payment_after_the_proposal_is_refunded_too(world: World, currency: str) -> None:
-    kept, unit = Kept(), money.minor_unit(currency)
+    kept, unit = SealedRows(), money.minor_unit(currency)
     case = Case((5000, 5000), 5000, "19", (5950,), 0, 0)
     contract = settled(world, case, currency)
     first = Settlement.objects.get(contract_version=contract)
@@ -134,14 +134,14 @@ def test_a_payment_after_the_proposal_is_refunded_too(world: World, currency: st
     assert second.refund == 700 * unit
     settlements.approve(settlement=second, by=world.finance)
     refunds.mark_paid(settlement=second, reference="SEPA-1", by=world.controller)
-    hold(kept)
+    check_invariants(kept)
 
 
 @pytest.mark.parametrize("currency", [in_soak(each, short=each == "JPY") for each in CURRENCIES])
 def test_a_payment_after_the_refund_is_refunded_by_a_further_settlement(
     world: World, currency: str
 ) -> None:
-    kept, unit = Kept(), money.minor_unit(currency)
+    kept, unit = SealedRows(), money.minor_unit(currency)
     contract = settled(world, Case((5000,), 1000, "0", (5000,), 4000, 0), currency)
     first = Settlement.objects.get(contract_version=contract)
     settlements.approve(settlement=first, by=world.finance)
@@ -159,4 +159,4 @@ def test_a_payment_after_the_refund_is_refunded_by_a_further_settlement(
     assert further.refund == 1001 * unit
     settlements.approve(settlement=further, by=world.finance)
     refunds.mark_paid(settlement=further, reference="SEPA-2", by=world.controller)
-    hold(kept)
+    check_invariants(kept)

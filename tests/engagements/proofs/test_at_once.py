@@ -29,7 +29,7 @@ from engagements.payouts.models import Transfer
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.proofs.clock import Clock, turned
-from tests.engagements.proofs.holding import Kept, hold
+from tests.engagements.proofs.invariants import SealedRows, check_invariants
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -124,7 +124,7 @@ def script(world: World, contract: ContractVersion, draft: Invoice, who: int) ->
 def test_concurrent_users_leave_one_settlement_no_gap_and_no_deadlock(
     world: World, clock: Clock, users: int, rounds: int
 ) -> None:
-    kept, before = Kept(), deadlocks()
+    kept, before = SealedRows(), deadlocks()
     for number in range(rounds):
         contract = world.active()
         first, second = contract.milestones.order_by("position")[:2]
@@ -140,7 +140,7 @@ def test_concurrent_users_leave_one_settlement_no_gap_and_no_deadlock(
         paid = Payment.objects.filter(invoice__engagement=contract.engagement)
         assert paid.filter(reference="P-1").count() <= 1
         draft.refresh_from_db()
-        hold(kept)
+        check_invariants(kept)
     assert verify.verify().is_intact
     assert deadlocks() == before
 

@@ -34,9 +34,9 @@ from engagements.runs import services as runs
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_bank_imports import statement
-from tests.engagements.proofs import crashing
-from tests.engagements.proofs.crashing import Act
-from tests.engagements.proofs.holding import Kept, hold
+from tests.engagements.proofs import process_kills
+from tests.engagements.proofs.invariants import SealedRows, check_invariants
+from tests.engagements.proofs.process_kills import Act
 from tests.engagements.world import World, days, measured, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -218,18 +218,18 @@ def _pay(world: World, invoice: Invoice, *, more: Decimal = Decimal(0)) -> None:
 
 def check_crashes(name: str, act: Act, *, every_write: bool) -> None:
     """Kill an operation after writes and after its commit, then retry it."""
-    writes, added = crashing.rehearsed(act)
-    before, counted = crashing.contents(), crashing.row_counts()
+    writes, added = process_kills.rehearsed(act)
+    before, counted = process_kills.contents(), process_kills.row_counts()
     assert writes > 1, name
     for number in range(1, writes + 1) if every_write else (1, writes):
-        assert crashing.killed_after_write(number, act) == signal.SIGKILL
-        assert crashing.contents() == before, f"{name}, killed after write {number}"
-    assert crashing.killed_after_commit(act) == signal.SIGKILL
-    now = crashing.row_counts()
+        assert process_kills.killed_after_write(number, act) == signal.SIGKILL
+        assert process_kills.contents() == before, f"{name}, killed after write {number}"
+    assert process_kills.killed_after_commit(act) == signal.SIGKILL
+    now = process_kills.row_counts()
     assert {table: now[table] - counted[table] for table in now} == added, name
-    after = crashing.contents()
-    assert crashing.in_a_child(act) == 0
-    assert crashing.contents() == after, f"{name}, retried after its commit"
+    after = process_kills.contents()
+    assert process_kills.in_a_child(act) == 0
+    assert process_kills.contents() == after, f"{name}, retried after its commit"
 
 
 def test_a_killed_operation_is_complete_or_rolled_back(world: World) -> None:
@@ -241,7 +241,7 @@ def test_a_killed_operation_is_complete_or_rolled_back(world: World) -> None:
         else:
             act()
     assert checked == SHORT
-    hold(Kept())
+    check_invariants(SealedRows())
     assert verify.verify().is_intact
 
 
@@ -250,5 +250,5 @@ def test_a_killed_operation_is_complete_or_rolled_back(world: World) -> None:
 def test_every_operation_killed_after_every_write_is_complete_or_rolled_back(world: World) -> None:
     for name, act in every_operation(world):
         check_crashes(name, act, every_write=True)
-    hold(Kept())
+    check_invariants(SealedRows())
     assert verify.verify().is_intact

@@ -17,8 +17,8 @@ from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.conftest import database_url
+from tests.database_constraints import violates
 from tests.engagements.world import World, contract_of
-from tests.refusing import refused
 
 # A settlement like another, with a refund of any size: what its own constraints see adds up.
 FORGED = """
@@ -65,16 +65,16 @@ def leaves(invoice: Invoice, by: int, amount: int, **changes: Any) -> Any:
 def test_no_sql_sends_back_more_than_came_in(world: World) -> None:
     row = settled(world)
     for state in ("approved", "paying", "paid"):
-        with refused("settlement.start"):
+        with violates("settlement.start"):
             run(FORGED, state=state, refund="0.01", like=row.pk)
     # As much as was kept may still go back, and nothing after it.
     send(row, refund="7140.00")
-    with refused("settlement.refund_limit"):
+    with violates("settlement.refund_limit"):
         send(row, refund="0.01")
 
 
 def test_a_settlement_that_claims_too_much_never_starts(world: World) -> None:
-    with refused("settlement.refund_limit"):
+    with violates("settlement.refund_limit"):
         send(settled(world), refund="7140.01")
 
 
@@ -98,18 +98,18 @@ def send(like: Settlement, *, refund: str) -> None:
 
 def test_only_what_is_too_much_leaves_an_invoice(world: World) -> None:
     invoice, by = world.overpaid(Decimal(20)), world.finance.pk
-    with refused("payment.overpayment"):
+    with violates("payment.overpayment"):
         leaves(invoice, by, -21)
     with transaction.atomic():
         leaves(invoice, by, -20)
-    with refused("payment.overpayment"):
+    with violates("payment.overpayment"):
         leaves(invoice, by, -1, reference="B-2")
 
 
 def test_what_is_settled_leaves_by_its_settlement(world: World) -> None:
     invoice = world.overpaid(Decimal(20))
     world.conclude(world.request(contract_of(invoice)), "missed")
-    with refused("payment.settled"):
+    with violates("payment.settled"):
         leaves(invoice, world.finance.pk, -20)
 
 
@@ -125,17 +125,17 @@ def test_money_is_moved_whole_to_an_invoice_of_the_same_customer(world: World) -
             connection.check_constraints()
 
     for to, amount in ((other, 19), (other, 21), (dollars, 20), (invoice, 20)):
-        with refused("payment.moved_whole"):
+        with violates("payment.moved_whole"):
             move(to, amount)
     move(other, 20)
     # Nor does it arrive a second time.
-    with refused("engagements_payment_moved_from_id_key"):
+    with violates("engagements_payment_moved_from_id_key"):
         leaves(other, by, 20, kind="moved", source=Payment.objects.get(amount=-20).pk)
 
 
 def test_money_that_leaves_for_another_invoice_arrives(world: World) -> None:
     leaves(world.overpaid(Decimal(20)), world.finance.pk, -20, kind="moved")
-    with refused("payment.moved_arrives"):
+    with violates("payment.moved_arrives"):
         connection.check_constraints()
     # What the test leaves behind is refused at its end, too: taken back here.
     transaction.set_rollback(True)

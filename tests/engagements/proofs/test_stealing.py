@@ -30,6 +30,7 @@ from engagements.people.bank_accounts import BankAccount
 from engagements.people.models import Role, User
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
+from tests.database_constraints import violates, write
 from tests.engagements.world import (
     World,
     contract_of,
@@ -37,7 +38,6 @@ from tests.engagements.world import (
     today,
     undone,
 )
-from tests.refusing import refused, write
 
 IBAN = "DE02120300000000202051"
 Steps = dict[str, Callable[[User], Any]]
@@ -241,7 +241,7 @@ def test_who_sent_a_refund_does_not_send_it_again_alone(world: World) -> None:
     assert thefts(scene, people, {marks()}, []) == []
     transfer = Transfer.objects.get()
     ended = {"outcome": "failed", "ended_at": timezone.now(), "failure_reason": "x"}
-    with refused("transfer.failed_by_another"):
+    with violates("transfer.failed_by_another"):
         write(transfer, failed_by=world.controller, **ended)
     refunds.mark_failed(settlement=scene.settlement, reason="x", by=world.finance)
     refunds.start_payment(settlement=scene.settlement, by=world.controller)

@@ -14,10 +14,10 @@ from engagements.billing import payments, reversals
 from engagements.finance import grants
 from engagements.ledger import periods
 from engagements.payouts import overpayment_refunds, refund_accounts
+from tests.database_constraints import code_of
 from tests.engagements.proofs.test_raw_sql import ROLE, make_the_role
 from tests.engagements.proofs.test_stealing import IBAN, Scene, propose_write_off
 from tests.engagements.world import World, closed_month, today, undone
-from tests.refusing import code_of
 
 # The code of the refusal, and the statement.
 ATTACKS = (

@@ -19,10 +19,10 @@ from engagements.runs.explanations import explain
 from engagements.runs.models import EngagementRun
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
-from tests.engagements.signing_in import as_just_signed_in
+from tests.database_constraints import violates
+from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, days, fresh
 from tests.errors import declined
-from tests.refusing import refused
 
 OnDay = Callable[[date], None]
 Sweep = Callable[[], None]
@@ -117,20 +117,20 @@ def test_the_database_refuses_attempts_beyond_the_sealed_ones(world: World) -> N
     contract = world.active(acceptance_runs=2, noise_repeats=0)
     run = attempt(world, contract, "missed")
     rows = EngagementRun.objects.filter(pk=run.pk)
-    with refused("engagementrun.concluded"):
+    with violates("engagementrun.concluded"):
         rows.update(attempt=2)
     asked = EngagementRun.objects.filter(pk=world.request(contract).pk)
     now = timezone.now()
-    with refused("run.beyond_attempts"):
+    with violates("run.beyond_attempts"):
         asked.update(attempt=3, concluded_at=now)
-    with refused("run.beyond_repeats"):
+    with violates("run.beyond_repeats"):
         asked.update(is_noise_repeat=True, concluded_at=now)
-    with refused("engagement_attempt_once"):
+    with violates("engagement_attempt_once"):
         asked.update(attempt=1, concluded_at=now)
-    with refused("engagement_attempt_is_a_concluded_acceptance_run"):
+    with violates("engagement_attempt_is_a_concluded_acceptance_run"):
         asked.update(attempt=2)
     asked.update(attempt=2, concluded_at=now)
-    with refused("run.attempts_used_up"):
+    with violates("run.attempts_used_up"):
         world.request(contract)
 
 
@@ -139,7 +139,7 @@ def test_no_settlement_of_a_missed_target_without_a_final_attempt(world: World) 
     attempt(world, contract, "missed")
     engagement = fresh(contract.engagement)
     for reason, code in (("missed", "no_final_attempt"), ("cause", "no_cause")):
-        with refused(f"settlement.{code}"):
+        with violates(f"settlement.{code}"):
             settlements.create_proposal(
                 engagement=fresh(engagement),
                 contract=contract,
@@ -164,7 +164,7 @@ def test_a_customer_ends_the_contract_after_a_second_disqualification(
     assert "7,140.00" in client.get(url).content.decode()
     with declined("access.signatories_only"):
         closing.end_for_cause(engagement=contract.engagement, by=world.viewer)
-    as_just_signed_in(client, world.signatory)
+    sign_in(client, world.signatory)
     assert client.post(url).status_code == 422
     for _ in range(2):
         assert client.post(url, {"agreed": "on"}).status_code == 302
@@ -184,13 +184,13 @@ def test_a_run_waits_for_the_notice_that_the_contract_requires(world: World, on_
     on_day(first + days(2))
     with declined("run.notice_running"):
         world.request(contract)
-    with refused("run.notice_running"), patch.object(notices, "require"):
+    with violates("run.notice_running"), patch.object(notices, "require"):
         world.request(contract)
     on_day(first + days(3))
     attempt(world, contract, "missed")
     with declined("run.notice_required"):
         world.request(contract)
-    with refused("run.notice"), patch.object(notices, "require"):
+    with violates("run.notice"), patch.object(notices, "require"):
         world.request(contract)
 
 

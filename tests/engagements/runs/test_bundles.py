@@ -14,8 +14,8 @@ from benchmarks.verdict import consistency
 from engagements.people.models import User
 from engagements.runs.bundles import WITHHELD
 from engagements.runs.models import EngagementRun
-from tests import signing
-from tests.engagements import story as told
+from tests import referee_key
+from tests.engagements import story as stories
 from tests.engagements.story import Story
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def story() -> Story:
-    return told.underway()
+    return stories.underway()
 
 
 def _names(client: Client, story: Story, asked: EngagementRun, user: User) -> list[str]:
@@ -36,19 +36,19 @@ def _names(client: Client, story: Story, asked: EngagementRun, user: User) -> li
 
 
 def test_a_met_target_gives_the_customer_everything(client: Client, story: Story) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     names = _names(client, story, asked, story.viewer)
     assert {"README.txt", "benchmark.json", "record.json", "candidate.py", "referee.pub"} <= {
         *names
     }
     page = client.get(reverse("portal-run", args=[story.reference, asked.pk])).content.decode()
     assert reverse("run-bundle", args=[story.reference, asked.pk]) in page
-    assert f"/keys/{signing.KEY.public.id}.pub" in page
+    assert f"/keys/{referee_key.KEY.public.id}.pub" in page
     assert WITHHELD not in page
 
 
 def test_a_missed_target_keeps_the_source_in_the_house(client: Client, story: Story) -> None:
-    asked = told.measured(story, 1.1)
+    asked = stories.measured(story, 1.1)
     assert "candidate.py" not in _names(client, story, asked, story.viewer)
     for name in ("run-record", "portal-run-file"):
         named = ["record.json"] if name == "portal-run-file" else []
@@ -56,7 +56,7 @@ def test_a_missed_target_keeps_the_source_in_the_house(client: Client, story: St
         record = records.load(got.content)
         assert record["candidate"]["source"] is None
         assert consistency.problems(record) == []
-        signatures.check(got.content, signing.KEY.public)
+        signatures.check(got.content, referee_key.KEY.public)
     source = reverse("portal-run-file", args=[story.reference, asked.pk, "candidate"])
     assert client.get(source).status_code == 404
     page = client.get(reverse("portal-run", args=[story.reference, asked.pk])).content.decode()
@@ -65,7 +65,7 @@ def test_a_missed_target_keeps_the_source_in_the_house(client: Client, story: St
 
 
 def test_another_customer_finds_no_bundle(client: Client, story: Story) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     url = reverse("run-bundle", args=[story.reference, asked.pk])
     assert client.get(url).status_code == 302
     client.force_login(story.stranger)
@@ -73,17 +73,17 @@ def test_another_customer_finds_no_bundle(client: Client, story: Story) -> None:
 
 
 def test_the_consultants_page_says_who_signed(client: Client, story: Story) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     client.force_login(story.consultant)
     page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()
     assert "signed by The tests&#x27; referee" in page
 
 
 def test_anybody_reads_the_public_keys(client: Client) -> None:
-    row = signing.registered()
+    row = referee_key.register()
     got = client.get(reverse("public-key", args=[row.key_id]))
     assert got["Content-Type"].startswith("text/plain")
-    assert signatures.public_key(got.content) == signing.KEY.public
+    assert signatures.public_key(got.content) == referee_key.KEY.public
     assert row.key_id in client.get(reverse("verify")).content.decode()
     assert client.get(reverse("public-key", args=["0" * 16])).status_code == 404
 
@@ -91,7 +91,7 @@ def test_anybody_reads_the_public_keys(client: Client) -> None:
 def test_the_commands_write_a_bundle_and_take_a_record_back_in(
     client: Client, story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = told.measured(story, 1.1)
+    asked = stories.measured(story, 1.1)
     call_command("bundle", str(asked.pk), "--out", str(tmp_path / "customer.zip"))
     assert capsys.readouterr().out
     call_command("bundle", str(asked.pk), "--out", str(tmp_path / "b.zip"), "--with-source")

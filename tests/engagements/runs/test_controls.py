@@ -17,16 +17,16 @@ def test_every_control_has_its_outcome_in_words() -> None:
     found = controls.of(record)
     assert [each.name for each in found.controls] == [c["name"] for c in record["controls"]]
     words = {True: "held", False: "failed", None: "not measured"}
-    for told, control in zip(found.controls, record["controls"], strict=True):
-        assert told.outcome == words[control["passed"]]
-        assert told.detail.replace("×", "x") == control["detail"]
+    for story, control in zip(found.controls, record["controls"], strict=True):
+        assert story.outcome == words[control["passed"]]
+        assert story.detail.replace("×", "x") == control["detail"]
 
 
 def test_a_speedup_in_a_control_has_the_sign_that_pages_and_papers_write() -> None:
     record = measured.record()
     record["controls"][0]["detail"] = "Baseline against baseline on 16x8192: 1.0080x."
-    told = controls.of(record).controls[0].detail
-    assert told == "Baseline against baseline on 16x8192: 1.0080×."
+    story = controls.of(record).controls[0].detail
+    assert story == "Baseline against baseline on 16x8192: 1.0080×."
 
 
 def test_a_run_that_ended_early_has_no_controls() -> None:

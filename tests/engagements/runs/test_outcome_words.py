@@ -15,7 +15,7 @@ from engagements.runs import attempts
 from engagements.runs.models import EngagementRun
 from engagements.runs.outcomes import FAILED, Situation, outcome_of
 from engagements.runs.report.context import compose
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.runs.test_outcomes import ROWS, situation
 
 pytestmark = pytest.mark.django_db
@@ -40,8 +40,8 @@ def distinct() -> list[Situation]:
 def test_the_portal_and_the_report_say_what_every_row_does(
     client: Client, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    story = told.active(told.offered(told.audited(told.opened()), attempts=3))
-    run = EngagementRun.objects.get(pk=told.measured(story, 1.1).pk)
+    story = stories.active(stories.offered(stories.audited(stories.opened()), attempts=3))
+    run = EngagementRun.objects.get(pk=stories.measured(story, 1.1).pk)
     client.force_login(story.viewer)
     page = reverse("portal-run", args=[story.reference, run.pk])
     rows = distinct()

@@ -20,7 +20,7 @@ from engagements.runs import record_files
 from engagements.runs.estimates import Estimate
 from engagements.runs.measured import meaning, shown
 from engagements.runs.models import EngagementRun
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.story import Story
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def story() -> Story:
-    return told.underway()
+    return stories.underway()
 
 
 def page_of(client: Client, story: Story, run: EngagementRun, name: str = "portal-run") -> str:
@@ -37,15 +37,15 @@ def page_of(client: Client, story: Story, run: EngagementRun, name: str = "porta
 
 
 def test_a_run_in_the_queue_waits_its_turn(client: Client, story: Story) -> None:
-    asked = told.requested(story)
+    asked = stories.requested(story)
     client.force_login(story.viewer)
     shown = client.get(reverse("portal-run", args=[story.reference, asked.pk]))
     assert shown.context["live"].position == 0
 
 
 def test_progress_is_shown_live_and_without_scripts(client: Client, story: Story) -> None:
-    asked = told.requested(story)
-    run = told.running(asked)
+    asked = stories.requested(story)
+    run = stories.running(asked)
     progress = {
         "phase": "measuring",
         "replicate": 2,
@@ -71,7 +71,7 @@ def test_progress_is_shown_live_and_without_scripts(client: Client, story: Story
 def test_the_live_part_turns_into_the_result_once_it_is_over_and_asks_no_more(
     client: Client, story: Story
 ) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     client.force_login(story.viewer)
     url = reverse("portal-run-live", args=[story.reference, asked.pk])
     response = client.get(url)
@@ -86,14 +86,14 @@ def test_the_live_part_turns_into_the_result_once_it_is_over_and_asks_no_more(
 def test_the_operator_and_the_controls_are_shown_beside_the_step(
     client: Client, story: Story
 ) -> None:
-    page = page_of(client, story, told.measured(story, 2.6))
+    page = page_of(client, story, stories.measured(story, 2.6))
     for section in ("alone", "controls-title", "workloads"):
         assert f'id="{section}"' in page
     assert "16x4096" in page
 
 
 def test_what_is_downloaded_repeats_the_verdict(client: Client, story: Story) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     client.force_login(story.viewer)
 
     def fetch(name: str) -> bytes:
@@ -112,7 +112,7 @@ def test_what_is_downloaded_repeats_the_verdict(client: Client, story: Story) ->
 def test_a_record_is_recognised_by_its_digest_and_by_its_files(
     client: Client, story: Story
 ) -> None:
-    asked = told.measured(story, 1.1)
+    asked = stories.measured(story, 1.1)
     url = reverse("portal-run-file", args=[story.reference, asked.pk, "record.json"])
     client.force_login(story.viewer)
     sourceless = client.get(url).content
@@ -132,7 +132,7 @@ def test_a_record_is_recognised_by_its_digest_and_by_its_files(
 def test_cached_pictures_are_revalidated_so_another_customer_sees_none(
     client: Client, story: Story
 ) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     url = reverse("portal-run-chart", args=[story.reference, asked.pk, "workloads", "light"])
     client.force_login(story.viewer)
     drawn = client.get(url)
@@ -149,7 +149,7 @@ def test_cached_pictures_are_revalidated_so_another_customer_sees_none(
 def test_a_lost_record_is_said_so_and_what_it_showed_stands(
     client: Client, story: Story, settings: LazySettings, tmp_path: Path
 ) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     empty = {**settings.STORAGES["records"], "OPTIONS": {"location": str(tmp_path)}}
     settings.STORAGES = {**settings.STORAGES, "records": empty}
     page = page_of(client, story, asked)

@@ -19,7 +19,7 @@ from engagements.event_log.models import Event
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
 from engagements.settlements.models import Settlement
-from tests import signing
+from tests import referee_key
 from tests.engagements.world import World, days, fresh, measured
 from tests.errors import declined
 
@@ -266,7 +266,7 @@ def test_the_task_concludes_by_the_run_s_own_number(world: World) -> None:
 
 
 def test_met_under_a_key_that_is_revoked_later_is_reviewed(world: World) -> None:
-    key = signing.registered()
+    key = referee_key.register()
     for verdict in ("missed", "met"):
         asked = world.request(world.active())
         Run.objects.filter(pk=asked.run_id).update(

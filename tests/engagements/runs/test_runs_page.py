@@ -17,7 +17,7 @@ from benchmarks.models import Run
 from benchmarks.services import runs as measuring
 from engagements.runs import live
 from engagements.runs.models import EngagementRun
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.story import Story
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +29,7 @@ SOURCE = (
 
 @pytest.fixture
 def story(client: Client) -> Story:
-    story = told.underway()
+    story = stories.underway()
     client.force_login(story.consultant)
     return story
 
@@ -129,7 +129,7 @@ def test_a_second_acceptance_run_waits_for_the_first(client: Client, story: Stor
 
 
 def test_before_a_contract_a_trial_names_its_benchmark(client: Client) -> None:
-    story = told.audited(told.opened())
+    story = stories.audited(stories.opened())
     client.force_login(story.consultant)
     response = ask(client, story)
     assert response.status_code == 422
@@ -137,7 +137,7 @@ def test_before_a_contract_a_trial_names_its_benchmark(client: Client) -> None:
 
 
 def test_a_queued_run_says_when_it_starts(client: Client, story: Story) -> None:
-    asked = told.requested(story)
+    asked = stories.requested(story)
     page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()
     assert "First in the queue" in page
     assert 'hx-trigger="every 1500ms"' in page
@@ -145,7 +145,7 @@ def test_a_queued_run_says_when_it_starts(client: Client, story: Story) -> None:
 
 
 def progress(asked: EngagementRun, **changes: Any) -> None:
-    run = told.running(asked)
+    run = stories.running(asked)
     shown: dict[str, Any] = {
         "phase": "measuring",
         "replicate": 1,
@@ -162,7 +162,7 @@ def progress(asked: EngagementRun, **changes: Any) -> None:
 
 
 def test_before_the_first_round_there_is_no_number(client: Client, story: Story) -> None:
-    asked = told.requested(story)
+    asked = stories.requested(story)
     progress(asked)
     page = client.get(reverse("run-live", args=[story.reference, asked.pk])).content.decode()
     assert "ratio-bar__point" not in page
@@ -172,7 +172,7 @@ def test_before_the_first_round_there_is_no_number(client: Client, story: Story)
 def test_the_estimate_is_drawn_against_the_target_as_it_closes_in(
     client: Client, story: Story
 ) -> None:
-    asked = told.requested(story)
+    asked = stories.requested(story)
     history = [
         {"at_s": 1.0, "ratio": 2.9, "low": None, "high": None},
         {"at_s": 2.0, "ratio": 2.5, "low": 1.9, "high": 3.4},
@@ -197,13 +197,13 @@ def test_close_lines_are_labelled_away_from_each_other() -> None:
 
 
 def test_an_open_run_has_its_state_once_where_it_is_refreshed(client: Client, story: Story) -> None:
-    asked = told.requested(story)
+    asked = stories.requested(story)
     page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()
     assert page.count("Queued") == page.count("Queued", page.index('id="live"')) > 0
 
 
 def test_a_disqualified_run_without_checks_claims_no_chance(client: Client, story: Story) -> None:
-    asked = told.finished(told.requested(story), 2.6)
+    asked = stories.finished(stories.requested(story), 2.6)
     caught = {"ratio": None, "low": None, "high": None}
     summary = asked.run.record.summary
     workloads = [each | caught for each in summary["workloads"]]
@@ -215,7 +215,7 @@ def test_a_disqualified_run_without_checks_claims_no_chance(client: Client, stor
 
 
 def test_the_polling_stops_with_the_whole_result(client: Client, story: Story) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     response = client.get(reverse("run-live", args=[story.reference, asked.pk]))
     assert response.status_code == 286
     assert response["HX-Retarget"] == "#run"
@@ -223,7 +223,7 @@ def test_the_polling_stops_with_the_whole_result(client: Client, story: Story) -
 
 
 def test_a_measured_run_shows_everything_that_was_measured(client: Client, story: Story) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()
     record = asked.run.record
     for shown in (record.digest, asked.run.benchmark.digest, asked.run.solution.digest):
@@ -237,7 +237,7 @@ def test_a_measured_run_shows_everything_that_was_measured(client: Client, story
 
 
 def test_the_record_is_downloaded_as_it_is_stored(client: Client, story: Story) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     response = client.get(reverse("run-record", args=[story.reference, asked.pk]))
     assert response["Content-Disposition"].startswith("attachment")
     assert response["X-Content-Type-Options"] == "nosniff"
@@ -245,7 +245,7 @@ def test_the_record_is_downloaded_as_it_is_stored(client: Client, story: Story) 
 
 
 def test_pictures_are_drawn_by_theme_and_cached(client: Client, story: Story) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     drawn = set()
     for theme in ("light", "dark_narrow"):
         url = reverse("run-picture", args=[story.reference, asked.pk, "interval", theme])
@@ -263,7 +263,7 @@ def test_pictures_are_drawn_by_theme_and_cached(client: Client, story: Story) ->
 
 
 def test_a_failed_run_gives_its_reason_and_no_number(client: Client, story: Story) -> None:
-    asked = told.failed(story)
+    asked = stories.failed(story)
     page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()
     assert "lost its device" in page
     assert "Request another run" in page
@@ -274,7 +274,7 @@ def test_a_failed_run_gives_its_reason_and_no_number(client: Client, story: Stor
 def test_a_lost_record_is_said_so_and_the_page_stands(
     client: Client, story: Story, settings: LazySettings, tmp_path: Path
 ) -> None:
-    asked = told.measured(story, 2.6)
+    asked = stories.measured(story, 2.6)
     empty = {**settings.STORAGES["records"], "OPTIONS": {"location": str(tmp_path)}}
     settings.STORAGES = {**settings.STORAGES, "records": empty}
     response = client.get(reverse("run", args=[story.reference, asked.pk]))

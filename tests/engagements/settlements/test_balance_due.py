@@ -32,7 +32,7 @@ from engagements.settlements import customer_accounts
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_bank_imports import imported, statement
-from tests.engagements.racing import together
+from tests.engagements.concurrency import run_concurrently
 from tests.engagements.world import World, days, received, today, undone
 from tests.errors import declined
 
@@ -236,7 +236,7 @@ def test_a_payment_during_a_reminder_is_not_reminded_of_twice(
     assert invoice.due_on is not None
     on_day(invoice.due_on + days(8))
     [late] = reminders.due()
-    together(
+    run_concurrently(
         lambda: received(
             invoice=invoice,
             amount=D(2140),

@@ -15,9 +15,9 @@ from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import pending_settlements
+from tests.database_constraints import violates, write
 from tests.engagements.world import World, fresh, today
 from tests.errors import declined
-from tests.refusing import refused, write
 
 D = Decimal
 
@@ -37,7 +37,7 @@ def test_a_credit_after_the_settlement_is_owed_by_a_day_and_refunded_by_a_furthe
     credit_notes.credit(invoice=invoice, net=D(1000), reason="Goodwill.", by=world.finance)
     with declined("closing.unsettled_payments"):
         closing.close(engagement=engagement, by=world.consultant)
-    with refused("engagement.balance"):
+    with violates("engagement.balance"):
         write(engagement, stage="closed")
     [pending] = pending_settlements(today=today())
     assert (pending.contract, pending.due_on) == (contract, today() + timedelta(days=14))
@@ -74,5 +74,5 @@ def test_nothing_closes_while_a_ledger_balance_is_open(world: World) -> None:
     )
     with declined("closing.unbalanced"):
         closing.close(engagement=engagement, by=world.consultant)
-    with refused("engagement.balance"):
+    with violates("engagement.balance"):
         write(engagement, stage="closed")

@@ -19,7 +19,7 @@ from engagements.runs.models import EngagementRun
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_bank_imports import statement
-from tests.engagements.racing import errors_in, together
+from tests.engagements.concurrency import errors_in, run_concurrently
 from tests.engagements.world import World, contract_of, measured, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,7 +34,7 @@ def world(transactional_db: None) -> World:
 def test_two_who_approve_leave_one_approval(world: World) -> None:
     settlement = world.settlement()
     people = (world.finance, world.controller)
-    results = together(
+    results = run_concurrently(
         *(lambda by=by: settlements.approve(settlement=settlement, by=by) for by in people)
     )
     approvers = {row.approved_by_id for row in results}
@@ -47,7 +47,7 @@ def test_two_who_propose_leave_one_settlement(world: World) -> None:
     settlement = world.settlement()
     settlements.void(settlement=settlement, reason="Wrong.", by=world.finance)
     contract = settlement.contract_version
-    results = together(
+    results = run_concurrently(
         *(
             lambda by=by: settlements.propose(contract=contract, reason="missed", by=by)
             for by in (world.finance, world.controller)
@@ -59,7 +59,7 @@ def test_two_who_propose_leave_one_settlement(world: World) -> None:
 
 def test_both_parties_at_once_put_the_contract_in_force_once(world: World) -> None:
     contract = world.offered()
-    together(*(lambda side=side: world.accept(contract, side) for side in Party))
+    run_concurrently(*(lambda side=side: world.accept(contract, side) for side in Party))
     engagement = Engagement.objects.get(pk=contract.engagement_id)
     assert engagement.stage == Stage.ACTIVE
     assert TimeBox.objects.filter(engagement=engagement).count() == 1
@@ -68,7 +68,7 @@ def test_both_parties_at_once_put_the_contract_in_force_once(world: World) -> No
 
 def test_a_double_click_accepts_once(world: World) -> None:
     contract = world.offered()
-    results = together(*[lambda: world.accept(contract, Party.CUSTOMER)] * 2)
+    results = run_concurrently(*[lambda: world.accept(contract, Party.CUSTOMER)] * 2)
     assert not errors_in(results)
     assert Acceptance.objects.count() == 1
 
@@ -77,7 +77,7 @@ def test_a_double_click_accepts_once(world: World) -> None:
 def test_a_verdict_delivered_twice_is_concluded_once(world: World, verdict: str) -> None:
     contract = world.active()
     asked = measured(world.request(contract), verdict)
-    together(*[lambda: runs.conclude(run=asked)] * 2)
+    run_concurrently(*[lambda: runs.conclude(run=asked)] * 2)
     log = contract.engagement.events
     assert log.filter(verb="run.concluded").count() == 1
     assert log.filter(verb=f"engagement.{verdict}").count() == 1
@@ -86,7 +86,7 @@ def test_a_verdict_delivered_twice_is_concluded_once(world: World, verdict: str)
 
 def test_two_acceptance_runs_asked_for_at_once_are_one(world: World) -> None:
     contract = world.active()
-    results = together(*[lambda: world.request(contract)] * 2)
+    results = run_concurrently(*[lambda: world.request(contract)] * 2)
     assert len(errors_in(results)) == 1
     assert EngagementRun.objects.count() == 1
 
@@ -103,7 +103,7 @@ def test_two_payments_at_once_never_exceed_what_is_open(world: World) -> None:
             by=world.finance,
         )
 
-    results = together(lambda: pay("P-1"), lambda: pay("P-2"))
+    results = run_concurrently(lambda: pay("P-1"), lambda: pay("P-2"))
     assert len(errors_in(results)) == 1
     assert balance_of(invoice).open_amount == Decimal("4280.00")
 
@@ -112,7 +112,7 @@ def test_a_payment_and_a_verdict_at_once_leave_figures_that_agree(world: World) 
     contract = world.active()
     invoice = world.invoice(contract.milestones.get(position=1))
     asked = measured(world.request(contract), "missed")
-    together(
+    run_concurrently(
         lambda: runs.conclude(run=asked),
         lambda: payments.record(
             invoice=invoice,
@@ -127,13 +127,13 @@ def test_a_payment_and_a_verdict_at_once_leave_figures_that_agree(world: World) 
 
 
 def test_engagements_opened_at_once_get_references_of_their_own(world: World) -> None:
-    results = together(*[world.scoping] * 4)
+    results = run_concurrently(*[world.scoping] * 4)
     assert len({engagement.reference for engagement in results}) == 4
 
 
 def test_a_bank_file_handed_in_twice_at_once_is_one_import(world: World) -> None:
     content = statement(("10.00", "x"))
-    results = together(
+    results = run_concurrently(
         *[
             lambda: bank_imports.import_file(
                 filename="statement.xml", content=content, by=world.finance
@@ -150,7 +150,7 @@ def test_what_is_too_much_leaves_once_whoever_takes_it_first(world: World) -> No
     other = world.invoice(world.active().milestones.get(position=1))
     amount, by = Decimal(20), world.finance
     row = overpayment_refunds.propose(invoice=invoice, amount=amount, by=by)
-    results = together(
+    results = run_concurrently(
         lambda: overpayments.move(invoice=invoice, to=other, amount=amount, reference="M", by=by),
         *[lambda: overpayment_refunds.send(refund=row, by=world.controller)] * 2,
     )
@@ -166,7 +166,7 @@ def test_moves_that_cross_wait_for_each_other_and_both_arrive(world: World) -> N
         world.invoice(contract_of(each).milestones.get(position=2)) for each in (one, two)
     )
     amount, by = Decimal(20), world.finance
-    results = together(
+    results = run_concurrently(
         *[lambda: overpayments.move(invoice=one, to=of_two, amount=amount, reference="A", by=by)]
         * 2,
         *[lambda: overpayments.move(invoice=two, to=of_one, amount=amount, reference="B", by=by)]

@@ -18,7 +18,7 @@ from engagements.settlements import disputes
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements import story as stories
-from tests.engagements.signing_in import as_just_signed_in, with_a_password
+from tests.engagements.sessions import sign_in, sign_in_by_password
 from tests.engagements.story import Story
 from tests.engagements.world import World
 
@@ -33,7 +33,7 @@ def story() -> Story:
 
 def take(client: Client, story: Story, step: str, by: User, **data: str) -> tuple[int, str]:
     """Perform a step on the newest settlement's page; the status and the page."""
-    as_just_signed_in(client, by)
+    sign_in(client, by)
     settlement = Settlement.objects.filter(contract_version=story.contract).latest("pk")
     response = client.post(reverse(f"settlement-{step}", args=[settlement.pk]), data)
     return response.status_code, response.content.decode()
@@ -226,7 +226,7 @@ def test_an_old_page_does_not_fail_the_next_attempt(client: Client, world: World
 
 def test_approving_needs_a_fresh_sign_in(client: Client, world: World) -> None:
     row = world.settlement()
-    with_a_password(client, world.controller)
+    sign_in_by_password(client, world.controller)
     answer = client.post(reverse("settlement-approve", args=[row.pk]))
     assert answer["Location"].startswith(reverse("account_reauthenticate"))
     assert Settlement.objects.get(pk=row.pk).state == "proposed"

@@ -141,7 +141,7 @@ def test_the_tax_of_a_payment_and_of_the_audit_are_each_rounded_once(world: Worl
 def test_a_settlement_moves_along_its_path_and_no_other(world: World, state: str) -> None:
     settlement = bring(world, state)
     log = settlement.contract_version.engagement.events
-    told = log.count()
+    story = log.count()
     for name, act in ACTS.items():
         with undone():
             if (state, name) in ALLOWED:
@@ -156,7 +156,7 @@ def test_a_settlement_moves_along_its_path_and_no_other(world: World, state: str
             else:
                 with declined("validation.state"):
                     act(world, settlement, world.controller)
-            assert log.count() == told
+            assert log.count() == story
 
 
 @pytest.mark.parametrize("who", ["consultant", "admin", "signatory", "nobody"])

@@ -11,7 +11,7 @@ from django.urls import reverse
 from engagements.engagement.models import Engagement, Stage
 from engagements.workbench import board
 from engagements.workbench import board_queries as boards
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.story import Story
 from tests.engagements.world import World
 
@@ -168,7 +168,7 @@ def test_names_cannot_smuggle_markup_into_a_page(client: Client, world: World) -
 
 @pytest.fixture
 def story() -> Story:
-    return told.underway()
+    return stories.underway()
 
 
 def test_the_engagement_page_asks_a_bounded_number_of_questions(
@@ -177,11 +177,11 @@ def test_the_engagement_page_asks_a_bounded_number_of_questions(
     client.force_login(story.consultant)
     url = reverse("engagement", args=[story.reference])
     client.get(url)
-    told.measured(story, 2.6, purpose="trial")
+    stories.measured(story, 2.6, purpose="trial")
     with CaptureQueriesContext(connection) as one:
         client.get(url)
-    told.measured(story, 2.5, purpose="trial")
-    told.measured(story, 2.4, purpose="trial")
+    stories.measured(story, 2.5, purpose="trial")
+    stories.measured(story, 2.4, purpose="trial")
     with CaptureQueriesContext(connection) as three:
         client.get(url)
     assert len(three) == len(one)

@@ -13,7 +13,7 @@ from engagements.audit import findings
 from engagements.engagement.models import Engagement
 from engagements.evidence import reading
 from engagements.evidence.models import Evidence
-from tests.engagements import evidence_world as kept
+from tests.engagements import evidence_world
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +35,7 @@ def test_an_empty_bench_says_what_to_bring(signed_in: Client, world: World) -> N
 
 def test_a_profile_shows_where_the_wall_clock_time_goes(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
-    kept.added(engagement, world.consultant, kept.DECODE)
+    evidence_world.added(engagement, world.consultant, evidence_world.DECODE)
     page = text(signed_in, engagement)
     assert "attention Family 12 11.424 ms 86.1% 73.7%" in page
     assert "cudnn_generated_fort_native_sdpa" in page
@@ -46,9 +46,9 @@ def test_the_newest_profile_with_a_gpu_is_looked_at_unless_one_is_asked_for(
     signed_in: Client, world: World
 ) -> None:
     engagement = world.scoping()
-    decode = kept.added(engagement, world.consultant, kept.DECODE)
-    kept.added(engagement, world.consultant, kept.PREFILL)
-    host_only = kept.added(engagement, world.consultant, "host_only.trace.json.gz")
+    decode = evidence_world.added(engagement, world.consultant, evidence_world.DECODE)
+    evidence_world.added(engagement, world.consultant, evidence_world.PREFILL)
+    host_only = evidence_world.added(engagement, world.consultant, "host_only.trace.json.gz")
     assert "23.72 ms" in text(signed_in, engagement)
     assert "15.51 ms" in text(signed_in, engagement, f"?profile={decode.pk}")
     assert "no GPU activity" in text(signed_in, engagement, f"?profile={host_only.pk}")
@@ -57,8 +57,8 @@ def test_the_newest_profile_with_a_gpu_is_looked_at_unless_one_is_asked_for(
 
 def test_two_profiles_stand_side_by_side(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
-    before = kept.added(engagement, world.consultant, kept.PREFILL)
-    after = kept.added(engagement, world.consultant, "compiled.trace.json.gz")
+    before = evidence_world.added(engagement, world.consultant, evidence_world.PREFILL)
+    after = evidence_world.added(engagement, world.consultant, "compiled.trace.json.gz")
     page = text(signed_in, engagement, f"?profile={after.pk}&against={before.pk}")
     assert "6.04× 11.86 ms to 1.96 ms, a step" in page
     assert {"faster", "gone", "appeared"} <= set(page.split())
@@ -68,10 +68,10 @@ def test_the_bench_says_which_profile_the_checks_go_by_and_keeps_the_one_looked_
     signed_in: Client, world: World
 ) -> None:
     engagement = world.auditing().engagement
-    decode = kept.added(engagement, world.consultant, kept.DECODE)
-    kept.added(engagement, world.consultant, kept.PREFILL)
+    decode = evidence_world.added(engagement, world.consultant, evidence_world.DECODE)
+    evidence_world.added(engagement, world.consultant, evidence_world.PREFILL)
     page = text(signed_in, engagement, f"?profile={decode.pk}")
-    assert f"The checks use {kept.PREFILL} . To use this one" in page
+    assert f"The checks use {evidence_world.PREFILL} . To use this one" in page
 
     broken = {"operator-pattern": "sdpa(", "profile": decode.pk}
     refused = signed_in.post(url("workbench-set", engagement, "operator"), broken)
@@ -80,12 +80,12 @@ def test_the_bench_says_which_profile_the_checks_go_by_and_keeps_the_one_looked_
 
     mended = broken | {"operator-pattern": "sdpa"}
     assert signed_in.post(url("workbench-set", engagement, "operator"), mended).status_code == 302
-    assert f"The checks use {kept.DECODE} ." in text(signed_in, engagement)
+    assert f"The checks use {evidence_world.DECODE} ." in text(signed_in, engagement)
 
 
 def test_a_step_is_no_operator(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
-    kept.added(engagement, world.consultant, kept.PREFILL)
+    evidence_world.added(engagement, world.consultant, evidence_world.PREFILL)
     page = text(signed_in, engagement)
     assert "mlp Range" in page
     assert "ProfilerStep#1" not in page
@@ -93,7 +93,7 @@ def test_a_step_is_no_operator(signed_in: Client, world: World) -> None:
 
 def test_dropped_files_come_back_as_a_list_that_fills_in(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
-    files = {"chosen": [SimpleUploadedFile("calls.csv", kept.TRAFFIC)]}
+    files = {"chosen": [SimpleUploadedFile("calls.csv", evidence_world.TRAFFIC)]}
     dropped = signed_in.post(url("workbench-add", engagement), files, headers=HTMX)
     assert dropped.status_code == 200
     assert dropped.content.decode().lstrip().startswith('<section class="panel" id="bench-files"')
@@ -110,7 +110,7 @@ def test_what_is_read_and_not_yet_computed_with_is_still_waited_for(
     signed_in: Client, world: World
 ) -> None:
     engagement = world.auditing().engagement
-    kept.added(engagement, world.consultant, kept.DECODE)
+    evidence_world.added(engagement, world.consultant, evidence_world.DECODE)
     waiting = signed_in.get(url("workbench-live", engagement))
     assert (waiting.status_code, 'hx-trigger="every' in waiting.content.decode()) == (200, True)
     assert findings.compute_when_due(engagement=engagement)
@@ -122,7 +122,7 @@ def test_what_is_read_and_not_yet_computed_with_is_still_waited_for(
 def test_without_scripts_a_drop_leads_back_to_the_bench(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
     address = url("workbench-add", engagement)
-    files = {"chosen": [SimpleUploadedFile("calls.csv", kept.TRAFFIC)]}
+    files = {"chosen": [SimpleUploadedFile("calls.csv", evidence_world.TRAFFIC)]}
     assert signed_in.post(address, files)["Location"] == url("engagement-workbench", engagement)
     for headers in ({}, HTMX):
         refused = signed_in.post(address, {"chosen": SimpleUploadedFile("a", b"")}, headers=headers)
@@ -134,9 +134,9 @@ def test_pictures_are_drawn_in_both_themes_and_kept_by_the_browser(
     signed_in: Client, world: World
 ) -> None:
     engagement = world.scoping()
-    kept.added(engagement, world.consultant, kept.PREFILL)
-    other = kept.added(engagement, world.consultant, kept.IDLE)
-    kept.added(engagement, world.consultant, "calls.csv", kept.TRAFFIC)
+    evidence_world.added(engagement, world.consultant, evidence_world.PREFILL)
+    other = evidence_world.added(engagement, world.consultant, evidence_world.IDLE)
+    evidence_world.added(engagement, world.consultant, "calls.csv", evidence_world.TRAFFIC)
     for name in ("timeline", "shapes", "profiles"):
         address = url("workbench-picture", engagement, name, "dark") + f"?against={other.pk}"
         if name == "profiles":
@@ -154,14 +154,14 @@ def test_what_cannot_be_drawn_is_404(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
     for name, theme in [("timeline", "dark"), ("shapes", "dark"), ("weather", "dark")]:
         assert signed_in.get(url("workbench-picture", engagement, name, theme)).status_code == 404
-    kept.added(engagement, world.consultant, kept.IDLE)
+    evidence_world.added(engagement, world.consultant, evidence_world.IDLE)
     pink = url("workbench-picture", engagement, "timeline", "pink")
     assert signed_in.get(pink).status_code == 404
 
 
 def test_the_house_reads_the_bench_and_only_consultants_drop(client: Client, world: World) -> None:
     engagement = world.scoping()
-    kept.added(engagement, world.consultant, "calls.csv", kept.TRAFFIC)
+    evidence_world.added(engagement, world.consultant, "calls.csv", evidence_world.TRAFFIC)
     reads = [
         url("engagement-workbench", engagement),
         url("workbench-live", engagement),
@@ -179,8 +179,8 @@ def test_the_house_reads_the_bench_and_only_consultants_drop(client: Client, wor
 
 
 def test_evidence_of_another_engagement_is_not_looked_at(signed_in: Client, world: World) -> None:
-    foreign = kept.added(
-        world.scoping(customer=world.other_customer), world.consultant, kept.DECODE
+    foreign = evidence_world.added(
+        world.scoping(customer=world.other_customer), world.consultant, evidence_world.DECODE
     )
     engagement = world.scoping()
     page = text(signed_in, engagement, f"?profile={foreign.pk}")

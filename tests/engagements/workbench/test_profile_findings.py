@@ -16,7 +16,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement
 from engagements.evidence.models import Evidence
 from kernels import catalogue
-from tests.engagements import evidence_world as kept
+from tests.engagements import evidence_world
 from tests.engagements.world import World, fresh
 
 pytestmark = pytest.mark.django_db
@@ -254,11 +254,11 @@ def test_overlapping_kernels_of_a_pattern_are_summed_exactly_by_reading_again(
     signed_in: Client, world: World
 ) -> None:
     audit = world.auditing()
-    streams = kept.added(audit.engagement, world.consultant, "streams.trace.json.gz")
+    streams = evidence_world.added(audit.engagement, world.consultant, "streams.trace.json.gz")
     assert put(signed_in, audit, "operator", pattern="nvjet|SoftMax") == 302
     streams.refresh_from_db()
     assert streams.state == Evidence.State.QUEUED, "two of them ran at once"
-    kept.read(streams)
+    evidence_world.read(streams)
     assert "nvjet|SoftMax" in bench(signed_in, audit)
     signed_in.post(url("workbench-compute", audit.engagement))
     computed = audit.findings.get(check_name="hot").computed
@@ -292,7 +292,7 @@ def test_the_shapes_are_listed_with_calls_share_and_drift(
     signed_in: Client, audit: Audit, world: World
 ) -> None:
     log = b"batch,seq_len\n" + b"1,128\n" * 600 + b"2,256\n" * 300
-    kept.added(audit.engagement, world.consultant, "moved.csv", log)
+    evidence_world.added(audit.engagement, world.consultant, "moved.csv", log)
     page = bench(signed_in, audit)
     assert "1 × 128 600 66.7% \u2212100.0" in page
     assert "2 × 256 300 33.3% +100.0" in page

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from engagements.audit.models import Audit
 from engagements.evidence.models import Evidence
-from tests.engagements import evidence_world as kept
+from tests.engagements import evidence_world
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
@@ -21,8 +21,8 @@ ONE_SHAPE = b"batch,length,count,duration_us\n8,4096,9000,120\n"
 def audit(world: World) -> Audit:
     """Under way, with an older log of many shapes and a newer one of a single shape."""
     audit = world.auditing()
-    kept.added(audit.engagement, world.consultant, "march.csv", kept.TRAFFIC)
-    kept.added(audit.engagement, world.consultant, "april.csv", ONE_SHAPE)
+    evidence_world.added(audit.engagement, world.consultant, "march.csv", evidence_world.TRAFFIC)
+    evidence_world.added(audit.engagement, world.consultant, "april.csv", ONE_SHAPE)
     return audit
 
 
@@ -77,7 +77,9 @@ def test_the_picture_shows_the_log_that_was_chosen(
 
 def test_a_log_of_another_engagement_is_refused(client: Client, audit: Audit, world: World) -> None:
     other = world.auditing()
-    theirs = kept.added(other.engagement, world.consultant, "theirs.csv", b"batch,count\n4,2\n")
+    theirs = evidence_world.added(
+        other.engagement, world.consultant, "theirs.csv", b"batch,count\n4,2\n"
+    )
     client.force_login(world.consultant)
     for log in (theirs.digest, "sha256:" + "0" * 64, "x" * 72):
         assert choose(client, audit, log)[0] == 422
@@ -86,7 +88,7 @@ def test_a_log_of_another_engagement_is_refused(client: Client, audit: Audit, wo
 
 def test_a_single_log_leaves_nothing_to_choose(client: Client, world: World) -> None:
     audit = world.auditing()
-    kept.added(audit.engagement, world.consultant, "march.csv", kept.TRAFFIC)
+    evidence_world.added(audit.engagement, world.consultant, "march.csv", evidence_world.TRAFFIC)
     client.force_login(world.consultant)
     page = client.get(reverse("engagement-workbench", args=[audit.engagement.reference]))
     assert "march.csv" in page.content.decode()

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from engagements.documents.models import Document
-from tests.engagements import story as told
+from tests.engagements import story as stories
 from tests.engagements.story import Story
 
 pytestmark = pytest.mark.django_db
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def story() -> Story:
-    return told.met()
+    return stories.met()
 
 
 def pages(story: Story) -> list[str]:

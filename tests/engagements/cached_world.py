@@ -1,9 +1,8 @@
-"""The stories that most tests begin with are told by the services once in a process.
+"""Cache the rows of a World's stages: services create them once in a process.
 
-After that their rows are put back as they were, which takes a tenth of the time. Only where the
-test cannot tell: nothing else is written yet, nothing is patched or set differently, and the day
-is still the same. Everywhere else the services tell the story anew. What is not noticed: a patch
-by another `MonkeyPatch` than the test's own, as long as the story is told inside it.
+Later tests restore the rows, in a tenth of the time, if the result is the same: nothing else was
+written, no patch or setting is active, and the date is unchanged. Otherwise the services run
+again. A patch by another `MonkeyPatch` than the test's own goes unnoticed.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from psycopg import sql
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement
 from engagements.settlements.models import Settlement
-from tests.emptying import SEEDED
+from tests.database_cleanup import SEEDED
 from tests.engagements.world import World
 
-# Whoever has these may change what services do, or watch them at it.
+# Fixtures that change services or observe them.
 CHANGING = frozenset(
     {
         "caplog",
@@ -42,63 +41,63 @@ CHANGING = frozenset(
     }
 )
 READING = ("SELECT", "SAVEPOINT", "RELEASE SAVEPOINT")
-# Whoever signs in leaves traces that no story looks at.
+# Writes of a sign-in, which affect no stage.
 SIGNING_IN = (
     'INSERT INTO "django_session"',
     'UPDATE "django_session"',
     'UPDATE "engagements_user" SET "last_login"',
 )
 
-# A story is known by what it was told with: by values that look different where they are.
+# Arguments of these types identify a cache entry by their repr.
 PLAIN = (str, int, Decimal, dt.date, type(None))
 Rows = dict[tuple[str, str], None]
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A story's rows, and what telling it left in memory."""
+class _CachedRows:
+    """The rows of a stage, and the objects that it returned."""
 
     day: dt.date
-    put_back: str
+    restore: str
     people: dict[str, Any]
-    told: Any = None
+    result: Any = None
 
 
 @dataclass
-class _Shelf:
-    """What this process has kept: `None` for what cannot be."""
+class _Cache:
+    """The cached stages of this process; None for one that cannot be cached."""
 
-    world: _Kept | None
+    world: _CachedRows | None
     rows: Rows
     settings: object
     accounts: str
-    stories: dict[str, _Kept | None]
+    stories: dict[str, _CachedRows | None]
 
 
-_shelves: list[_Shelf] = []
+_caches: list[_Cache] = []
 
 
-class KeptWorld(World):
-    """A world whose stages come from the shelf where that makes no difference."""
+class CachedWorld(World):
+    """A world whose stages are restored from the cache where possible."""
 
     def __init__(self, patches: pytest.MonkeyPatch) -> None:
         self._patches = patches
-        self._signed_in = self._written = self._telling = False
+        self._signed_in = self._written = self._creating = False
         day = timezone.localdate()
-        shelf = _shelves[0] if _shelves else None
-        if shelf is None or shelf.world is None or shelf.world.day != day:
+        cached = _caches[0] if _caches else None
+        if cached is None or cached.world is None or cached.world.day != day:
             super().__init__()
             rows = _rows()
             people = deepcopy(_people(self))
-            kept = _Kept(day=day, put_back=_statements(rows), people=people)
-            _shelves[:] = [_Shelf(kept, rows, _settings(), _accounts(), {})]
+            world = _CachedRows(day=day, restore=_statements(rows), people=people)
+            _caches[:] = [_Cache(world, rows, _settings(), _accounts(), {})]
         else:
-            self.__dict__.update(deepcopy(shelf.world.people))
-            _execute(shelf.world.put_back)
+            self.__dict__.update(deepcopy(cached.world.people))
+            _execute(cached.world.restore)
 
     @contextmanager
-    def watched(self) -> Iterator[KeptWorld]:
-        """Notice what else is written as long as this lasts."""
+    def watched(self) -> Iterator[CachedWorld]:
+        """Record other writes while this is active."""
         with connection.execute_wrapper(self._watch):
             yield self
 
@@ -110,73 +109,79 @@ class KeptWorld(World):
             self._written = True
         return execute(statement, *rest)
 
-    def _as_made(self) -> bool:
-        """Whether all is as it was after this world was made, in the database and in memory."""
-        shelf = _shelves[0]
+    def _is_unchanged(self) -> bool:
+        """Whether database and objects are unchanged since this world was created."""
+        cached = _caches[0]
         return (
             not self._written
             and not _patched(self._patches)
-            and _settings() is shelf.settings
-            and shelf.world is not None
-            and shelf.world.day == timezone.localdate()
-            and _fields(_people(self)) == _fields(shelf.world.people)
+            and _settings() is cached.settings
+            and cached.world is not None
+            and cached.world.day == timezone.localdate()
+            and _fields(_people(self)) == _fields(cached.world.people)
         )
 
-    def _tell(self, name: str, story: Callable[..., Any], changes: dict[str, Any]) -> Any:
+    def _restore_or_create(
+        self, name: str, story: Callable[..., Any], changes: dict[str, Any]
+    ) -> Any:
         plain = all(isinstance(value, PLAIN) for value in changes.values())
-        if self._telling or not plain or not self._as_made():
+        if self._creating or not plain or not self._is_unchanged():
             return story(self, **changes)
         key = f"{name} {sorted(changes.items())}"
-        shelf = _shelves[0]
-        if kept := shelf.stories.get(key):
-            _execute(kept.put_back)
-            mine = {id(theirs): self.__dict__[who] for who, theirs in kept.people.items()}
+        cached = _caches[0]
+        if entry := cached.stories.get(key):
+            _execute(entry.restore)
+            mine = {id(theirs): self.__dict__[who] for who, theirs in entry.people.items()}
             self._written = True
-            return deepcopy(kept.told, mine)
-        self._telling = True
-        told = story(self, **changes)
-        if key not in shelf.stories and not self._signed_in:
-            shelf.stories[key] = self._keep(told)
-        return told
+            return deepcopy(entry.result, mine)
+        self._creating = True
+        result = story(self, **changes)
+        if key not in cached.stories and not self._signed_in:
+            cached.stories[key] = self._cache_rows(result)
+        return result
 
-    def _keep(self, told: Any) -> _Kept | None:
-        """The story just told; None where it changed what was there before it."""
-        shelf, rows = _shelves[0], _rows()
-        assert shelf.world is not None
-        changed = shelf.rows.keys() - rows.keys() or _accounts() != shelf.accounts
-        if changed or _fields(_people(self)) != _fields(shelf.world.people):
+    def _cache_rows(self, result: Any) -> _CachedRows | None:
+        """Cache entry of the stage just created; None if it changed earlier rows."""
+        cached, rows = _caches[0], _rows()
+        assert cached.world is not None
+        changed = cached.rows.keys() - rows.keys() or _accounts() != cached.accounts
+        if changed or _fields(_people(self)) != _fields(cached.world.people):
             return None
-        new = {row: None for row in rows if row not in shelf.rows}
-        people, told = deepcopy((_people(self), told))
-        return _Kept(day=shelf.world.day, put_back=_statements(new), people=people, told=told)
+        new = {row: None for row in rows if row not in cached.rows}
+        people, result = deepcopy((_people(self), result))
+        return _CachedRows(
+            day=cached.world.day, restore=_statements(new), people=people, result=result
+        )
 
     def audited(self, **changes: Any) -> Engagement:
-        told: Engagement = self._tell("audited", World.audited, changes)
-        return told
+        result: Engagement = self._restore_or_create("audited", World.audited, changes)
+        return result
 
     def offered(self, engagement: Engagement | None = None, **changes: Any) -> ContractVersion:
         if engagement is not None:
             return super().offered(engagement, **changes)
-        told: ContractVersion = self._tell("offered", World.offered, changes)
-        return told
+        result: ContractVersion = self._restore_or_create("offered", World.offered, changes)
+        return result
 
     def active(self, engagement: Engagement | None = None, **changes: Any) -> ContractVersion:
         if engagement is not None:
             return super().active(engagement, **changes)
-        told: ContractVersion = self._tell("active", World.active, changes)
-        return told
+        result: ContractVersion = self._restore_or_create("active", World.active, changes)
+        return result
 
     def decided(self, verdict: str, **changes: Any) -> ContractVersion:
-        told: ContractVersion = self._tell("decided", World.decided, {"verdict": verdict} | changes)
-        return told
+        result: ContractVersion = self._restore_or_create(
+            "decided", World.decided, {"verdict": verdict} | changes
+        )
+        return result
 
     def settlement(self, **changes: Any) -> Settlement:
-        told: Settlement = self._tell("settlement", World.settlement, changes)
-        return told
+        result: Settlement = self._restore_or_create("settlement", World.settlement, changes)
+        return result
 
 
 def usable(fixtures: list[str], patches: pytest.MonkeyPatch) -> bool:
-    """Whether a test with these fixtures may begin with what is kept."""
+    """Whether a test with these fixtures may use the cache."""
     if is_changing(fixtures, patches) or not connection.in_atomic_block:
         return False
     with connection.cursor() as cursor:
@@ -185,10 +190,10 @@ def usable(fixtures: list[str], patches: pytest.MonkeyPatch) -> bool:
             "current_setting('is_superuser') = 'on'"
         )
         untouched = cursor.fetchone() == (True,)
-    # A test that emptied the tables left other accounts than those that the rows speak of.
-    if _shelves and _accounts() != _shelves[0].accounts:
-        _shelves.clear()
-    return untouched and (not _shelves or _settings() is _shelves[0].settings)
+    # A test that emptied the tables created accounts with other keys.
+    if _caches and _accounts() != _caches[0].accounts:
+        _caches.clear()
+    return untouched and (not _caches or _settings() is _caches[0].settings)
 
 
 def is_changing(fixtures: list[str], patches: pytest.MonkeyPatch) -> bool:
@@ -197,7 +202,7 @@ def is_changing(fixtures: list[str], patches: pytest.MonkeyPatch) -> bool:
 
 
 def _patched(patches: pytest.MonkeyPatch) -> bool:
-    """Whether anything is, but for what pytest-django itself puts in mail's place."""
+    """Whether anything is patched, apart from pytest-django's mail backend."""
     known: Any = patches
     return any(where is not mail.message for where, *_ in known._setattr) or bool(known._setitem)
 
@@ -213,8 +218,8 @@ def _people(world: World) -> dict[str, Any]:
 
 
 def _fields(people: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Everybody's fields in memory, but for when they signed in."""
-    # A copy of a row also says which Django it was copied with.
+    """The fields of all people in memory, without their last sign-in."""
+    # Copies also carry the version of Django.
     unlike = {"_state", "_django_version", "last_login"}
     return {
         name: {key: value for key, value in vars(row).items() if key not in unlike}
@@ -236,7 +241,7 @@ def _rows() -> Rows:
 
 
 def _statements(rows: Rows) -> str:
-    """What writes these rows, asking no trigger and no key: they were asked when it was told."""
+    """SQL that inserts these rows without triggers and keys, which checked them at creation."""
     tables: dict[str, list[str]] = {}
     for table, row in rows:
         tables.setdefault(table, []).append(row)

@@ -12,7 +12,7 @@ from django.db import connections
 from engagements.common.errors import ApplicationError
 
 
-def together(*acts: Callable[[], Any]) -> list[Any]:
+def run_concurrently(*acts: Callable[[], Any]) -> list[Any]:
     """Run `acts` at once and return their results; an ApplicationError is a result."""
     start = Barrier(len(acts))
 

@@ -1,4 +1,4 @@
-"""Writes past every service, as a mistake in code or a hand in the database would make them."""
+"""Writes that bypass the services, for tests of constraints and triggers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import IntegrityError, connection, models, transaction
 
 
 @contextmanager
-def refused(code: str) -> Iterator[None]:
+def violates(code: str) -> Iterator[None]:
     """Expect the database to refuse a write by this trigger or constraint."""
     with pytest.raises(IntegrityError) as caught, transaction.atomic():
         yield
@@ -32,27 +32,27 @@ def write(row: models.Model, **columns: Any) -> None:
 
 
 def delete(row: models.Model) -> None:
-    """DELETE one row, without Django's own look at what points to it."""
+    """DELETE one row, without Django's collector."""
     with connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM {row._meta.db_table} WHERE id = %s", [row.pk])
 
 
-def changes_let_through(row: models.Model, changes: dict[str, Any], code: str) -> set[str]:
-    """The columns that may be given these values one by one, without a refusal by `code`."""
-    return {name for name, value in changes.items() if not _is_refused(row, {name: value}, code)}
+def accepted_columns(row: models.Model, changes: dict[str, Any], code: str) -> set[str]:
+    """The columns that accept their new value, each tried alone, without violating `code`."""
+    return {name for name, value in changes.items() if not _is_violated(row, {name: value}, code)}
 
 
-def moves_let_through(row: models.Model, field: str, states: Iterable[str]) -> set[str]:
-    """The states that `row` may go on to as far as its table of moves is concerned.
+def accepted_transitions(row: models.Model, field: str, states: Iterable[str]) -> set[str]:
+    """The states that the state machine of `field` allows `row` to reach.
 
-    A move that only lacks what belongs to it, as a date, is one of the table all the same.
+    A transition that another constraint refuses, such as for a missing date, counts as allowed.
     """
     before, code = str(getattr(row, field)), f"{row._meta.model_name}.{field}_move"
     others = (state for state in states if state != before)
-    return {str(state) for state in others if not _is_refused(row, {field: state}, code)}
+    return {str(state) for state in others if not _is_violated(row, {field: state}, code)}
 
 
-def _is_refused(row: models.Model, columns: dict[str, Any], code: str) -> bool:
+def _is_violated(row: models.Model, columns: dict[str, Any], code: str) -> bool:
     try:
         with transaction.atomic():
             write(row, **columns)

@@ -21,7 +21,7 @@ from engagements.event_log.models import Event
 from engagements.ledger.models import Entry
 from engagements.settlements.models import Settlement
 from tests.engagements.proofs.clock import Clock, turned
-from tests.engagements.proofs.holding import Kept
+from tests.engagements.proofs.invariants import SealedRows
 from tests.engagements.world import World
 
 # Every third request of a kind is made twice.
@@ -62,7 +62,7 @@ def request(stages: str, **arguments: Sequence[Any]) -> Callable[[Method], Metho
     return listed
 
 
-class Asking(RuleBasedStateMachine):
+class Actions(RuleBasedStateMachine):
     """Asks something of one engagement, step by step, and knows what there is to ask about."""
 
     world: ClassVar[World]
@@ -80,7 +80,7 @@ class Asking(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = Clock()
-        self.kept = Kept()
+        self.kept = SealedRows()
         self.number = 0
         self.stage = "audited"
         self.is_held = False

@@ -137,13 +137,13 @@ GROUP BY engagement.id
 
 
 @dataclass
-class Kept:
+class SealedRows:
     """What was seen before, and has to be there still."""
 
     sealed: dict[str, str] = field(default_factory=dict)
 
 
-def hold(kept: Kept) -> None:
+def check_invariants(kept: SealedRows) -> None:
     """Assert everything. `kept` grows by what is sealed now."""
     _books_add_up()
     assert _rows(BANK) == [], "the ledger's bank account is the sum of the bank's lines"
@@ -213,7 +213,7 @@ def _what_goes_back_and_what_is_kept_came_in() -> None:
             assert refund == 0
 
 
-def _what_is_sealed_stays(kept: Kept) -> None:
+def _what_is_sealed_stays(kept: SealedRows) -> None:
     now = dict(_rows(SEALED))
     changed = {name for name, digest in kept.sealed.items() if now.get(name) != digest}
     assert changed == set(), "what is sealed never changes"

@@ -1,4 +1,4 @@
-"""The referee's key of the tests: made for this process, registered where a test needs it."""
+"""The referee's signing key in tests, created for each process."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from benchmarks.models import SigningKey as Row
 from benchmarks.records import records, signatures
 from benchmarks.services import keys
 
-# Gone with this process.
+# Deleted with this process.
 _FOLDER = TemporaryDirectory(prefix="twofold-key-")
 KEY_FILE = Path(_FOLDER.name) / "key"
 KEY = signatures.make_key(KEY_FILE)
 
 
-def registered() -> Row:
-    """The public half, registered in the test's database."""
+def register() -> Row:
+    """Register the public key in the test's database."""
     return keys.add(public_key=KEY.public.pem(), name="The tests' referee", by="the tests")
 
 
-def signed(record: dict[str, Any]) -> bytes:
-    """A record's file as the referee of the tests writes it; its key is registered."""
-    registered()
+def sign(record: dict[str, Any]) -> bytes:
+    """Serialize and sign a record; register the key."""
+    register()
     return records.serialize(record, KEY)

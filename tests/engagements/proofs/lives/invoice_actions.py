@@ -14,11 +14,11 @@ from engagements.contracts.milestones.models import Milestone
 from engagements.payouts import overpayment_refunds, overpayments
 from engagements.payouts.models import OverpaymentRefund
 from engagements.settlements.models import Settlement
-from tests.engagements.proofs.lives.asking import BILLED, SIGNED, WHICH, Asking, request
+from tests.engagements.proofs.lives.actions import BILLED, SIGNED, WHICH, Actions, request
 from tests.engagements.world import days
 
 
-class Invoicing(Asking):
+class InvoiceActions(Actions):
     """Finance, and the customer who pays."""
 
     @request("redirected declined closed")

@@ -1,7 +1,7 @@
-"""A database with every migration applied, which the tests' databases are copies of.
+"""A migrated template database that every process of a session copies.
 
-To apply them takes as long as dozens of tests do, and every process of a session would do it.
-Kept in the embedded server until a migration changes.
+Applying the migrations takes as long as dozens of tests. The template stays in the embedded
+server until a migration changes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROOT = Path(__file__).parent.parent
 
 
 def template(server: Postgres) -> str:
-    """The name of that database, made first where it is not there yet."""
+    """Return the name of the template database; create it if it is missing."""
     name = _PREFIX + _digest()
     with (
         server.place.lock("migrated"),
@@ -55,14 +55,14 @@ def _migrate(url: str) -> None:
 
 def _digest() -> str:
     """The digest of every application's migrations, and of what they import."""
-    told = hashlib.sha256()
+    story = hashlib.sha256()
     for application in apps.apps.get_app_configs():
         name, _ = MigrationLoader.migrations_module(application.label)
         found = find_spec(name) if name else None
         for folder in (found and found.submodule_search_locations) or ():
             for file in sorted(Path(folder).glob("*.py")):
-                told.update(f"{application.label}/{file.name}\0".encode() + file.read_bytes())
+                story.update(f"{application.label}/{file.name}\0".encode() + file.read_bytes())
     for module in ("benchmarks/triggers.py", "engagements/billing/balance_view.py"):
-        told.update((_ROOT / module).read_bytes())
-    told.update(repr(settings.INSTALLED_APPS).encode())
-    return told.hexdigest()[:16]
+        story.update((_ROOT / module).read_bytes())
+    story.update(repr(settings.INSTALLED_APPS).encode())
+    return story.hexdigest()[:16]

@@ -1,7 +1,7 @@
-"""Browser tests: found a Chromium or not, they are never silently left out.
+"""Find Chromium for the browser tests, and report when they did not run.
 
 Loaded as a pytest plugin by tests/conftest.py. Without a Chromium the tests marked
-`browser` are deselected and the last lines say so, with the command that brings one. With
+`browser` are deselected and the last lines say so, with the command that installs one. With
 `TWOFOLD_REQUIRE_BROWSER=1` (set by .ci/run) a session that ran none of them fails.
 """
 

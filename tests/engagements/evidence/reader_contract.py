@@ -18,7 +18,7 @@ from tests.engagements.evidence.traces import CAPTURES, export, host, kernel, la
 LONGEST_S = 10.0
 
 
-def survives(content: bytes) -> None:
+def assert_read_or_declined(content: bytes) -> None:
     """Reading ends soon, in facts that can be stored and shown, or in an error of one line."""
     # Of the processor, which others may keep busy.
     began = time.process_time()

@@ -10,7 +10,7 @@ from django.test import Client
 from engagements.people.models import User
 
 
-def as_just_signed_in(client: Client, person: User, *, again: bool = True) -> None:
+def sign_in(client: Client, person: User, *, again: bool = True) -> None:
     """As if `person` had signed in a moment ago, and been asked for their password `again`."""
     client.force_login(person)
     session = client.session
@@ -21,7 +21,7 @@ def as_just_signed_in(client: Client, person: User, *, again: bool = True) -> No
     session.save()
 
 
-def with_a_password(client: Client, person: User) -> None:
+def sign_in_by_password(client: Client, person: User) -> None:
     """Sign in a person who has a password, without a fresh sign-in."""
     person.set_password("a long enough sentence of words")
     person.save()

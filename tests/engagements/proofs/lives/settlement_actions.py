@@ -9,10 +9,10 @@ from typing import Any
 from engagements.payouts import refunds
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
-from tests.engagements.proofs.lives.asking import WHICH, Asking, request
+from tests.engagements.proofs.lives.actions import WHICH, Actions, request
 
 
-class Settling(Asking):
+class SettlementActions(Actions):
     """Those who propose, approve and move what goes back, and who disputes it."""
 
     @request(

@@ -13,11 +13,11 @@ from engagements.common import money
 from engagements.payouts import bank_matching
 from engagements.payouts.models import OverpaymentRefund, Transfer
 from tests.engagements.billing.test_bank_imports import imported, statement
-from tests.engagements.proofs.lives.asking import BILLED, WHICH, request
-from tests.engagements.proofs.lives.settling import Settling
+from tests.engagements.proofs.lives.actions import BILLED, WHICH, request
+from tests.engagements.proofs.lives.settlement_actions import SettlementActions
 
 
-class Banking(Settling):
+class BankActions(SettlementActions):
     """The bank, and finance who reads its statements."""
 
     @request(

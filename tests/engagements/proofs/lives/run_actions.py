@@ -5,11 +5,11 @@ from __future__ import annotations
 from engagements.contracts.milestones import services as milestones
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
-from tests.engagements.proofs.lives.asking import Asking, request
+from tests.engagements.proofs.lives.actions import Actions, request
 from tests.engagements.world import measured
 
 
-class Delivering(Asking):
+class RunActions(Actions):
     """The consultancy at work, and the customer who takes it over."""
 
     @request(

@@ -10,11 +10,11 @@ from engagements.contracts import amendments, offers
 from engagements.contracts import services as contracts
 from engagements.contracts.drafting import PauseDraft
 from engagements.contracts.models import Party
-from tests.engagements.proofs.lives.asking import Asking, request
+from tests.engagements.proofs.lives.actions import Actions, request
 from tests.engagements.world import days
 
 
-class Agreeing(Asking):
+class ContractActions(Actions):
     """Both parties, and what they sign."""
 
     @request("audited")

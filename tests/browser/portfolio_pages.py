@@ -21,10 +21,9 @@ from engagements.evidence.models import Evidence
 from engagements.payouts import refunds
 from engagements.people.models import Role, User
 from engagements.runs.models import EngagementRun
-from tests.engagements import evidence_world as kept
-from tests.engagements import story
+from tests.engagements import evidence_world, story
+from tests.engagements.cached_stories import cached_story
 from tests.engagements.document_story import unrendered
-from tests.engagements.kept_stories import once
 from tests.engagements.scenario import SCENARIO
 from tests.engagements.story import Story
 from tests.engagements.world import person
@@ -36,7 +35,7 @@ ROLES = ("consultants", "finance", "customers")
 
 
 @dataclass(frozen=True)
-class House:
+class Portfolio:
     """The users, and engagements by stage."""
 
     met: Story
@@ -52,8 +51,8 @@ class House:
         return self.met.viewer
 
 
-@once(SCENARIO)
-def stage() -> House:
+@cached_story(SCENARIO)
+def create_portfolio() -> Portfolio:
     """One engagement that met its target, one that missed it, and one at each other stage.
 
     The pages link their documents and never show them, so nothing is rendered.
@@ -62,7 +61,7 @@ def stage() -> House:
         return _staged()
 
 
-def _staged() -> House:
+def _staged() -> Portfolio:
     met = story.underway()
     trial = story.measured(met, 1.6, purpose=EngagementRun.Purpose.TRIAL)
     met_run = story.measured(met, 2.6)
@@ -78,7 +77,7 @@ def _staged() -> House:
         documents.issue(
             kind="benchmark_report" if subject.startswith("run") else "contract", subject=subject
         )
-    return House(
+    return Portfolio(
         met=met,
         missed=missed,
         met_run=met_run,
@@ -102,81 +101,81 @@ def another(of: Story, title: str) -> Story:
     return replace(of, engagement=story.start_another(of, title))
 
 
-def under_contract(told: Story) -> Story:
+def under_contract(case: Story) -> Story:
     """Signed by both, and the first milestone paid."""
-    story.active(story.offered(story.audited(told)))
-    story.paid(told)
-    return told
+    story.active(story.offered(story.audited(case)))
+    story.paid(case)
+    return case
 
 
-def half_audited(told: Story) -> Story:
+def half_audited(case: Story) -> Story:
     """Two of six checks are answered, one of them overridden."""
     audit = audits.start(
-        engagement=told.engagement,
-        cost=told.scenario.audit_cost,
-        currency=told.customer.currency,
-        by=told.consultant,
+        engagement=case.engagement,
+        cost=case.scenario.audit_cost,
+        currency=case.customer.currency,
+        by=case.consultant,
     )
     for check in ("hot", "stable"):
-        outcome, value, rationale = told.scenario.findings[check]
+        outcome, value, rationale = case.scenario.findings[check]
         finding = audits.record_finding(
             audit=audit,
             check=check,
             outcome=outcome,
             value=value,
             rationale=rationale,
-            by=told.consultant,
+            by=case.consultant,
         )
     finding = overrides.propose(
-        finding=finding, outcome="unknown", reason="The profile is a year old.", by=told.consultant
+        finding=finding, outcome="unknown", reason="The profile is a year old.", by=case.consultant
     )
     overrides.confirm(finding=finding, by=person("Grace", Role.CONSULTANT))
-    return told
+    return case
 
 
-def examined(told: Story, name: str = kept.DECODE) -> Story:
+def examined(case: Story, name: str = evidence_world.DECODE) -> Story:
     """An audit computed from two profiles, a log of shapes and an unreadable file."""
     audits.start(
-        engagement=told.engagement,
-        cost=told.scenario.audit_cost,
-        currency=told.customer.currency,
-        by=told.consultant,
+        engagement=case.engagement,
+        cost=case.scenario.audit_cost,
+        currency=case.customer.currency,
+        by=case.consultant,
     )
-    decode = (kept.CAPTURES / kept.DECODE).read_bytes()
+    decode = (evidence_world.CAPTURES / evidence_world.DECODE).read_bytes()
     for called, content in [
-        (kept.IDLE, None),
+        (evidence_world.IDLE, None),
         (name, decode),
-        (kept.COMPUTE, None),
-        ("calls.csv", kept.TRAFFIC),
+        (evidence_world.COMPUTE, None),
+        ("calls.csv", evidence_world.TRAFFIC),
         ("half.json.gz", decode[:5000]),
     ]:
-        kept.added(told.engagement, told.consultant, called, content)
+        evidence_world.added(case.engagement, case.consultant, called, content)
     people = {"people": [{"name": "Performance team", "hours_a_month": 12}]}
     questionnaire.record(
-        engagement=told.engagement,
+        engagement=case.engagement,
         question="maintainers",
         value=people,
-        answered_by=told.signatory.name,
+        answered_by=case.signatory.name,
         answered_on=timezone.localdate(),
-        by=told.consultant,
+        by=case.consultant,
     )
-    findings.compute_when_due(engagement=told.engagement)
-    return told
+    findings.compute_when_due(engagement=case.engagement)
+    return case
 
 
-def bench_pages(told: Story) -> list[str]:
+def bench_pages(case: Story) -> list[str]:
     """What is looked at of an audit that is computed from evidence."""
     names = ("engagement-workbench", "engagement-evidence", "engagement-audit", "audit-report")
-    idle = Evidence.objects.get(engagement=told.engagement, name=kept.IDLE)
+    idle = Evidence.objects.get(engagement=case.engagement, name=evidence_world.IDLE)
     return [
-        *(reverse(name, args=[told.reference]) for name in names),
-        f"{reverse('engagement-workbench', args=[told.reference])}?against={idle.pk}",
+        *(reverse(name, args=[case.reference]) for name in names),
+        f"{reverse('engagement-workbench', args=[case.reference])}?against={idle.pk}",
     ]
 
 
-def under_way(told: Story) -> EngagementRun:
+def under_way(case: Story) -> EngagementRun:
     """An acceptance run in its second replicate, its estimate closing in."""
-    asked = story.requested(told)
+    asked = story.requested(case)
     run = story.running(asked)
     history = [
         {"at_s": 2.0 * n, "ratio": 2.0 + 0.3 / n, "low": 1.8 - 0.3 / n, "high": 2.2 + 0.6 / n}
@@ -189,32 +188,32 @@ def under_way(told: Story) -> EngagementRun:
     return EngagementRun.objects.get(pk=asked.pk)
 
 
-def settle(told: Story) -> None:
+def settle(case: Story) -> None:
     """Approved by one, paid by another, and stated."""
-    approved = story.approved(told)
-    paid = refunds.mark_paid(settlement=approved, reference="REFUND-1", by=told.finance)
+    approved = story.approved(case)
+    paid = refunds.mark_paid(settlement=approved, reference="REFUND-1", by=case.finance)
     documents.issue(kind="settlement_statement", subject=f"settlement:{paid.pk}")
 
 
-def cancelled(told: Story) -> Story:
-    closing.cancel(engagement=told.engagement, reason="The model was dropped.", by=told.consultant)
-    return told
+def cancelled(case: Story) -> Story:
+    closing.cancel(engagement=case.engagement, reason="The model was dropped.", by=case.consultant)
+    return case
 
 
 def long_named() -> tuple[Story, Story]:
     """Customer and titles as long as they may be, without a space: one missed, one on offer."""
-    told = story.opened()
+    case = story.opened()
     company = story.company(LONG_COMPANY[:120])
-    told = replace(
-        told,
+    case = replace(
+        case,
         customer=company,
         signatory=story.member(company, "Hildegard-Annemarie " * 4, "signatory"),
     )
-    told = another(told, LONG_TITLE)
-    under_contract(told)
-    story.measured(told, 1.1)
-    story.approved(told)
-    return told, story.offered(story.audited(another(told, LONG_TITLE)))
+    case = another(case, LONG_TITLE)
+    under_contract(case)
+    story.measured(case, 1.1)
+    story.approved(case)
+    return case, story.offered(story.audited(another(case, LONG_TITLE)))
 
 
 def newcomer(role: str) -> User:
@@ -231,35 +230,38 @@ def one_of_each_page(pages: Pages) -> Pages:
     return list(first.values())
 
 
-def pages_of(house: House) -> dict[str, Pages]:
+def pages_of(portfolio: Portfolio) -> dict[str, Pages]:
     """(user, URL) of every page, by role."""
-    offered = house.stages["offered"].reference
+    offered = portfolio.stages["offered"].reference
     return {
-        "consultants": [(house.met.consultant, url) for url in consultant_pages(house)],
+        "consultants": [(portfolio.met.consultant, url) for url in consultant_pages(portfolio)],
         "finance": [
-            *((house.met.finance, url) for url in finance_pages(house)),
-            *((house.met.admin, reverse(name)) for name in ("board", "finance")),
+            *((portfolio.met.finance, url) for url in finance_pages(portfolio)),
+            *((portfolio.met.admin, reverse(name)) for name in ("board", "finance")),
         ],
         "customers": [
             *(
                 (None, reverse(name))
                 for name in ("home", "account_login", "account_reset_password")
             ),
-            *((house.met.signatory, url) for url in portal_pages(house)),
-            (house.viewer, reverse("portal-contract", args=[offered])),
+            *((portfolio.met.signatory, url) for url in portal_pages(portfolio)),
+            (portfolio.viewer, reverse("portal-contract", args=[offered])),
         ],
     }
 
 
-def consultant_pages(house: House) -> list[str]:
+def consultant_pages(portfolio: Portfolio) -> list[str]:
     """Every page of a consultant, each at the stages at which it looks different."""
-    stages = house.stages
-    at = [("engagement", told.engagement) for told in (house.met, house.missed, *stages.values())]
+    stages = portfolio.stages
+    at = [
+        ("engagement", case.engagement)
+        for case in (portfolio.met, portfolio.missed, *stages.values())
+    ]
     at += [("engagement-audit", t.engagement) for t in (stages["scoping"], stages["auditing"])]
-    at += [("engagement-audit", house.met.engagement)]
+    at += [("engagement-audit", portfolio.met.engagement)]
     at += [
         ("engagement-contract", t.engagement)
-        for t in (stages["audited"], stages["offered"], house.met)
+        for t in (stages["audited"], stages["offered"], portfolio.met)
     ]
     at += [("run-request", stages["stuck"].engagement)]
     return [
@@ -270,63 +272,69 @@ def consultant_pages(house: House) -> list[str]:
         reverse("board") + "?q=nothing+like+this",
         reverse("mfa_index"),
         *(reverse(name, args=[engagement.reference]) for name, engagement in at),
-        *(run_page("run", r) for r in (house.met_run, house.live_run, house.failed_run)),
-        run_page("run", house.trial_run),
+        *(
+            run_page("run", r)
+            for r in (portfolio.met_run, portfolio.live_run, portfolio.failed_run)
+        ),
+        run_page("run", portfolio.trial_run),
     ]
 
 
-def finance_pages(house: House) -> list[str]:
+def finance_pages(portfolio: Portfolio) -> list[str]:
     """Every page of finance."""
-    waiting = house.stages["waiting"]
+    waiting = portfolio.stages["waiting"]
     return [
         reverse("finance"),
-        reverse("settlement", args=[house.missed.settlement.pk]),
+        reverse("settlement", args=[portfolio.missed.settlement.pk]),
         reverse("settlement", args=[waiting.settlement.pk]),
-        reverse("settlement-propose", args=[house.stages["stuck"].reference]),
+        reverse("settlement-propose", args=[portfolio.stages["stuck"].reference]),
         reverse("to-bill"),
         reverse("invoices"),
-        reverse("invoice", args=[house.met.invoice.pk]),
-        reverse("invoice-credit", args=[house.met.invoice.pk]),
-        reverse("payment-record", args=[house.met.invoice.pk]),
-        reverse("write-off", args=[house.met.invoice.pk]),
+        reverse("invoice", args=[portfolio.met.invoice.pk]),
+        reverse("invoice-credit", args=[portfolio.met.invoice.pk]),
+        reverse("payment-record", args=[portfolio.met.invoice.pk]),
+        reverse("write-off", args=[portfolio.met.invoice.pk]),
         reverse("receivables"),
         reverse("vat"),
-        reverse("customer-account", args=[house.met.customer.pk]),
+        reverse("customer-account", args=[portfolio.met.customer.pk]),
         reverse("bank"),
         reverse("payments"),
-        reverse("overpayment", args=[house.met.invoice.pk]),
-        reverse("engagement", args=[house.met.reference]),
-        *ledger_pages(house),
+        reverse("overpayment", args=[portfolio.met.invoice.pk]),
+        reverse("engagement", args=[portfolio.met.reference]),
+        *ledger_pages(portfolio),
     ]
 
 
-def ledger_pages(house: House) -> list[str]:
+def ledger_pages(portfolio: Portfolio) -> list[str]:
     """The ledger, the queues of settlements, and refund accounts."""
-    entry = house.missed.engagement.entries.latest("pk")
+    entry = portfolio.missed.engagement.entries.latest("pk")
     names = ("ledger", "money-at-risk", "ledger-close", "ledger-export", "settlements", "transfers")
     return [
         *(reverse(name) for name in names),
-        reverse("ledger-account", args=["receivables", house.missed.contract.currency]),
-        reverse("ledger-engagement", args=[house.missed.reference]),
+        reverse("ledger-account", args=["receivables", portfolio.missed.contract.currency]),
+        reverse("ledger-engagement", args=[portfolio.missed.reference]),
         reverse("ledger-entry", args=[entry.pk]),
-        reverse("bank-account", args=[house.missed.customer.pk]),
+        reverse("bank-account", args=[portfolio.missed.customer.pk]),
     ]
 
 
-def portal_pages(house: House) -> list[str]:
+def portal_pages(portfolio: Portfolio) -> list[str]:
     """Every page of a customer."""
-    told: list[Engagement] = [
-        t.engagement for t in (house.met, house.missed, house.stages["auditing"])
+    case: list[Engagement] = [
+        t.engagement for t in (portfolio.met, portfolio.missed, portfolio.stages["auditing"])
     ]
     return [
         reverse("portal"),
-        *(reverse("portal-engagement", args=[one.reference]) for one in told),
-        reverse("portal-contract", args=[house.stages["offered"].reference]),
-        reverse("portal-invoices", args=[house.met.reference]),
-        reverse("portal-handover", args=[house.met.reference]),
-        reverse("portal-dispute", args=[house.stages["waiting"].reference]),
-        reverse("portal-audit", args=[house.met.reference]),
-        *(run_page("portal-run", r) for r in (house.met_run, house.live_run, house.failed_run)),
+        *(reverse("portal-engagement", args=[one.reference]) for one in case),
+        reverse("portal-contract", args=[portfolio.stages["offered"].reference]),
+        reverse("portal-invoices", args=[portfolio.met.reference]),
+        reverse("portal-handover", args=[portfolio.met.reference]),
+        reverse("portal-dispute", args=[portfolio.stages["waiting"].reference]),
+        reverse("portal-audit", args=[portfolio.met.reference]),
+        *(
+            run_page("portal-run", r)
+            for r in (portfolio.met_run, portfolio.live_run, portfolio.failed_run)
+        ),
     ]
 
 

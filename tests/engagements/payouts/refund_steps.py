@@ -10,13 +10,13 @@ from engagements.payouts.models import OverpaymentRefund
 from tests.engagements.world import World
 
 
-def sent_back(world: World, invoice: Invoice, amount: Decimal) -> OverpaymentRefund:
+def start_refund(world: World, invoice: Invoice, amount: Decimal) -> OverpaymentRefund:
     """Proposed by one person of finance, sent by the other by hand: on its way."""
     row = overpayment_refunds.propose(invoice=invoice, amount=amount, by=world.finance)
     return overpayment_refunds.send(refund=row, by=world.controller)
 
 
-def paid_back(world: World, invoice: Invoice, amount: Decimal) -> OverpaymentRefund:
+def complete_refund(world: World, invoice: Invoice, amount: Decimal) -> OverpaymentRefund:
     """And arrived."""
-    row = sent_back(world, invoice, amount)
+    row = start_refund(world, invoice, amount)
     return overpayment_refunds.mark_paid(refund=row, reference=f"B-{row.pk}", by=world.finance)

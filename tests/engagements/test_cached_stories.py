@@ -1,4 +1,4 @@
-"""A story of functions that is put back cannot be told from one that the services tell."""
+"""Restored stories equal those that the services create."""
 
 from __future__ import annotations
 
@@ -14,40 +14,39 @@ from benchmarks import storage
 from benchmarks.models import Record
 from engagements.contracts import services as contracts
 from engagements.settlements import services as settlements
-from tests.engagements import kept, kept_stories
-from tests.engagements import story as told
+from tests.engagements import cached_stories, cached_world, story
 from tests.engagements.world import days, undone
 
-# Each try is a transaction of its own: what was rolled back in one still shows in it.
+# Each attempt needs its own transaction: a rollback stays visible within one.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def empty_shelf(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing is kept yet, and what the other tests kept stays."""
-    before = dict(kept_stories._shelf)
-    kept_stories._shelf.clear()
-    with kept_stories.told_to([], monkeypatch):
+def empty_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Start with an empty cache and restore it afterwards."""
+    before = dict(cached_stories._cache)
+    cached_stories._cache.clear()
+    with cached_stories.running_test([], monkeypatch):
         yield
-    kept_stories._shelf.clear()
-    kept_stories._shelf.update(before)
+    cached_stories._cache.clear()
+    cached_stories._cache.update(before)
 
 
-def kept_one() -> bool:
-    """Whether the story of a contract in force is put back and not told."""
+def is_restored() -> bool:
+    """Whether the story of an active contract is restored, not created again."""
     people: list[int] = []
     for _ in range(2):
         with undone():
-            people.append(told.in_force().customer.pk)
+            people.append(story.in_force().customer.pk)
     return people[0] == people[1]
 
 
-def test_the_rows_are_those_that_the_services_wrote_and_what_follows_goes_on() -> None:
+def test_restored_rows_equal_the_written_ones_and_services_continue() -> None:
     with undone():
-        first, rows = told.missed(), kept._rows()
+        first, rows = story.missed(), cached_world._rows()
     with undone():
-        again = told.missed()
-        assert kept._rows() == rows
+        again = story.missed()
+        assert cached_world._rows() == rows
         assert again == first
         assert again is not first
         assert again.scenario is first.scenario
@@ -56,14 +55,14 @@ def test_the_rows_are_those_that_the_services_wrote_and_what_follows_goes_on() -
 
 
 @pytest.mark.soak
-def test_a_file_that_a_test_changed_or_removed_is_written_back() -> None:
+def test_a_changed_or_removed_file_is_written_again() -> None:
     place = storages["records"]
     with undone():
-        told.met()
+        story.met()
         content = storage.load(Record.objects.get())
     for changed in (b"changed", None):
         with undone():
-            told.met()
+            story.met()
             row = Record.objects.get()
             assert storage.load(row) == content
             place.delete(str(row.file.name))
@@ -71,32 +70,32 @@ def test_a_file_that_a_test_changed_or_removed_is_written_back() -> None:
                 with place.open(str(row.file.name), "wb") as opened:
                     opened.write(changed)
     with undone():
-        told.met()
+        story.met()
         assert storage.load(Record.objects.get()) == content
 
 
 @pytest.mark.soak
-def test_one_test_does_not_see_what_another_made_of_it() -> None:
+def test_changes_of_one_test_are_invisible_to_the_next() -> None:
     for _ in range(3):
         with undone():
-            story = told.in_force()
-            assert story.customer.name == "Longprompt GmbH"
-            story.customer.name = "Changed"
-            story.customer.save()
+            customer = story.in_force().customer
+            assert customer.name == "Longprompt GmbH"
+            customer.name = "Changed"
+            customer.save()
 
 
 @pytest.mark.soak
-def test_what_was_written_or_patched_before_is_part_of_the_story(
+def test_earlier_writes_and_patches_prevent_restoring(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert kept_one()
+    assert is_restored()
     with undone():
-        kept_before = told.in_force().customer.pk
+        restored = story.in_force().customer.pk
     with undone():
-        told.company("Somebody else")
-        assert told.in_force().customer.pk != kept_before
+        story.company("Somebody else")
+        assert story.in_force().customer.pk != restored
     with undone(), CaptureQueriesContext(connection):
-        assert told.in_force().customer.pk != kept_before
+        assert story.in_force().customer.pk != restored
     tomorrow = timezone.now() + days(1)
     for where, name, value in (
         (contracts, "draft", contracts.draft),
@@ -104,7 +103,7 @@ def test_what_was_written_or_patched_before_is_part_of_the_story(
     ):
         with undone(), monkeypatch.context() as patched:
             patched.setattr(where, name, value)
-            with kept_stories.told_to([], patched):
-                assert told.in_force().customer.pk != kept_before
+            with cached_stories.running_test([], patched):
+                assert story.in_force().customer.pk != restored
     with undone():
-        assert told.in_force().customer.pk == kept_before
+        assert story.in_force().customer.pk == restored

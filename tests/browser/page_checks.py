@@ -79,7 +79,7 @@ KEEP_PICTURES = "() => document.querySelectorAll('picture source').forEach((one)
 NO_CONTRAST = {"rules": {"color-contrast": {"enabled": False}}}
 
 
-class Ear:
+class ErrorCollector:
     """Collect console errors (including CSP violations) and failed requests of a page."""
 
     def __init__(self, page: Page) -> None:
@@ -101,10 +101,10 @@ class Ear:
         if response.status >= 400:
             self._heard.append(f"{response.url}: {response.status}")
 
-    def heard(self) -> list[str]:
+    def errors(self) -> list[str]:
         """Return the errors since the last call."""
-        heard, self._heard = self._heard, []
-        return heard
+        errors, self._heard = self._heard, []
+        return errors
 
 
 def unfold(page: Page) -> None:

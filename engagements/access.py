@@ -88,12 +88,16 @@ def may_sign(user: Person | None, customer: Customer) -> bool:
     )
 
 
+def is_signatory(user: Person) -> bool:
+    """Whether `user` is a signatory of some customer."""
+    return isinstance(user, User) and (
+        Membership.objects.filter(user=user, rights=Membership.Rights.SIGNATORY).exists()
+    )
+
+
 def needs_second_factor(user: Person) -> bool:
     """Whether `user` must sign in with a second factor: finance, admins and signatories."""
-    if not isinstance(user, User):
-        return False
-    signs = Membership.objects.filter(user=user, rights=Membership.Rights.SIGNATORY)
-    return _has_role(user, Role.FINANCE, Role.ADMIN) or signs.exists()
+    return _has_role(user, Role.FINANCE, Role.ADMIN) or is_signatory(user)
 
 
 def customers_of(user: Person) -> QuerySet[Customer]:

@@ -15,8 +15,7 @@ class EngagementsConfig(AppConfig):
 
         run_concluded.connect(receivers.conclude_run)
         key_revoked.connect(receivers.review_runs)
-        event_recorded.connect(receivers.mail_signatories)
-        event_recorded.connect(receivers.mail_finance)
+        event_recorded.connect(receivers.notify_people)
         event_recorded.connect(receivers.propose_refund_account)
         authenticator_added.connect(receivers.end_other_sign_ins)
         post_migrate.connect(receivers.create_missing_accounts, sender=self)

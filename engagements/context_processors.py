@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.functional import SimpleLazyObject
 
 from benchmarks.models import Record
 from engagements.people.models import Role, User
@@ -28,12 +29,21 @@ class Item:
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Return `navigation` for the user's role, and `banner` (text or None)."""
+    """Return `navigation` for the user's role, `unread_count` and `banner` (text or None)."""
     user = getattr(request, "user", None)
     return {
         "navigation": [_item(request, *entry) for entry in _entries(user)],
+        "unread_count": SimpleLazyObject(lambda: _unread(user)),
         "banner": banner(),
     }
+
+
+def _unread(user: object) -> str:
+    """The number of unread notifications, "99+" from 100 on, or nothing."""
+    if not isinstance(user, User):
+        return ""
+    count = user.notifications.filter(read_at=None)[:100].count()
+    return "" if count == 0 else str(count) if count < 100 else "99+"
 
 
 def _entries(user: object) -> list[tuple[str, str]]:

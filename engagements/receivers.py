@@ -12,12 +12,11 @@ from engagements.billing.bank_models import BankLine
 from engagements.common.queue import enqueue
 from engagements.event_log.models import Event
 from engagements.ledger import chart
-from engagements.notifications import engagement_mails
+from engagements.notifications import delivery
 from engagements.payouts import refund_accounts
 from engagements.people import sign_ins
 from engagements.people.models import User
 from engagements.runs import services as runs
-from engagements.settlements import finance_mails
 
 PAYMENT_VERBS = ("payment.recorded", "payment.confirmed")
 
@@ -37,14 +36,9 @@ def end_other_sign_ins(sender: Any, *, request: HttpRequest, user: User, **kwarg
     sign_ins.end_all(user=user, except_for=request)
 
 
-def mail_signatories(sender: Any, *, event: Event, **kwargs: Any) -> None:
-    """Mail the customer's signatories about the events that concern them."""
-    engagement_mails.notify(event)
-
-
-def mail_finance(sender: Any, *, event: Event, **kwargs: Any) -> None:
-    """Mail finance about the events that wait for it."""
-    finance_mails.notify(event)
+def notify_people(sender: Any, *, event: Event, **kwargs: Any) -> None:
+    """Notify the people whom the event concerns, by mail and on the site."""
+    delivery.notify(event)
 
 
 def propose_refund_account(sender: Any, *, event: Event, **kwargs: Any) -> None:

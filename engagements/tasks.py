@@ -29,7 +29,7 @@ from engagements.documents import failures
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import anchors
 from engagements.evidence import reading
-from engagements.notifications import mails, password_mails
+from engagements.notifications import digests, mails, password_mails
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
 from engagements.settlements import finance_mails
@@ -163,6 +163,7 @@ SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]
         lambda: invoice_mails.unsent(),
         lambda row: invoice_mails.write(document=row),
     ),
+    "write digest": (lambda: digests.due(), lambda person: digests.write(person=person)),
     "send mail": (lambda: mails.waiting(), lambda pk: mails.send(mail_id=pk)),
     "send password mail": (
         lambda: password_mails.waiting(),

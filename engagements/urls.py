@@ -14,6 +14,7 @@ from engagements.contracts.time_box import views as time
 from engagements.disputes import views as disputes
 from engagements.documents import views as documents
 from engagements.evidence import views as evidence
+from engagements.notifications import views as notifications
 from engagements.orders import views as orders
 from engagements.pitch import views as pitch
 from engagements.portal import verify
@@ -95,6 +96,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("catalogue/", include(of_the_catalogue)),
     path("clauses/", clauses.show, name="clauses"),
     path("documents/<int:pk>/", documents.show, name="document"),
+    path("notifications/", notifications.centre, name="notifications"),
+    path("notifications/read/", notifications.read_all, name="notifications-read"),
+    path("notifications/settings/", notifications.settings_page, name="notification-settings"),
+    path("notifications/<int:pk>/", notifications.open_one, name="notification-open"),
     path("pitch/", pitch.show, name="pitch"),
     path("verify/", verify.show, name="verify"),
     path("verify/document/", verify.document, name="verify-document"),

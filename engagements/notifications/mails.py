@@ -34,8 +34,11 @@ def write(
     subject: str,
     body: str,
     document: Document | None = None,
+    person: User | None = None,
 ) -> Mail:
     """Store a mail and enqueue it after commit; `document` is attached as issued.
+
+    Without an engagement it is about `person`'s own account or, without one, for finance.
 
     Idempotent for `key` (such as contract:17:accepted) and `recipient`. A subject that is too
     long is cut after a word.
@@ -48,6 +51,7 @@ def write(
             "subject": textwrap.shorten(subject, MAX_SUBJECT_CHARACTERS, placeholder="…"),
             "body": body,
             "document": document,
+            "person": person,
         },
     )
     if is_new:
@@ -60,7 +64,7 @@ def send(*, mail_id: int) -> bool:
     """Send a mail that is due and not locked by another worker. True when it was sent."""
     mail = (
         Mail.objects.select_for_update(skip_locked=True, of=("self",))
-        .select_related("document", "engagement__customer")
+        .select_related("document", "engagement__customer", "person")
         .filter(pk=mail_id, sent_at=None)
         .first()
     )
@@ -104,8 +108,11 @@ def _may_read(mail: Mail) -> bool:
     """Whether the recipient may still see the engagement: a mail may wait for hours.
 
     The customer's billing address may receive its mails; any other address must belong to a
-    person who sees the engagement. A mail without an engagement is for finance.
+    person who sees the engagement. A mail without an engagement is for its person, who may have
+    moved to another address, or for finance.
     """
+    if mail.person is not None:
+        return mail.person.is_active and mail.person.email == mail.recipient
     person = User.objects.filter(email__iexact=mail.recipient).first()
     if mail.engagement is None:
         return access.sees_money(person)

@@ -1,9 +1,8 @@
-"""Mail finance about what waits for it: proposals, disputes, refund days, bank lines."""
+"""Mail finance about days and files that wait for it: refund days, bank lines."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
 
 from django.utils import timezone
 
@@ -11,41 +10,13 @@ from engagements.common import links
 from engagements.common.dates import in_words
 from engagements.common.money import format_money
 from engagements.engagement.models import Engagement
-from engagements.event_log.models import Event
 from engagements.notifications import mails
-from engagements.people.models import Role, User
+from engagements.notifications.delivery import finance_users
+from engagements.people.models import User
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import settlements_waiting
 
-# Events that wait for finance, with the subjects of their mails.
-SUBJECTS: Final = {
-    "settlement.proposed": "Settlement to approve",
-    "settlement.disputed": "Settlement disputed",
-    "measurement_dispute.raised": "Acceptance run disputed",
-    "measurement_dispute.replaced": "Disputed verdict replaced: review the settlement",
-    "measurement_dispute.booking_proposed": "Repeat of a run to book",
-    "overpayment_refund.proposed": "Refund of an overpayment to send",
-    "write_off.proposed": "Write-off to approve",
-    "payment_reversal.proposed": "Reversal of a payment to approve",
-    "engagement.reopened": "Engagement reopened",
-}
 DAYS_BEFORE = 3
-
-
-def notify(event: Event) -> None:
-    """Mail finance about an event that waits for it, but not the person who caused it."""
-    subject = SUBJECTS.get(event.verb)
-    if subject is None:
-        return
-    engagement = event.engagement
-    write_all(
-        key=f"finance:{engagement.pk}:{event.position}",
-        engagement=engagement,
-        subject=f"{subject}: {engagement.reference}",
-        body=f"{engagement.reference} {engagement.title}, {engagement.customer}\n\n"
-        f"{event.summary}\n\nOpen the tasks of finance: {links.to_page('finance')}\n",
-        but=event.actor,
-    )
 
 
 def write_all(
@@ -99,11 +70,3 @@ def warn_of_open_lines(*, bank_import: int, filename: str, count: int) -> None:
         f"{links.to_page('bank')}\n",
         but=None,
     )
-
-
-def finance_users(*, but: User | None = None) -> list[User]:
-    """The active users with the role finance, by email address."""
-    people = User.objects.filter(role=Role.FINANCE, is_active=True)
-    if but is not None:
-        people = people.exclude(pk=but.pk)
-    return list(people.order_by("email"))

@@ -20,7 +20,7 @@ def engagement(world: World) -> Engagement:
     for number in range(2, LENGTH + 1):
         events.record(
             engagement=engagement,
-            verb=f"work.done_{number}",
+            verb="time.noted",
             summary=f"“Ünusual” – {number}",
             actor=world.consultant,
             address=("192.0.2.7", "2001:DB8::0:1", "::ffff:192.0.2.9", None)[number % 4],

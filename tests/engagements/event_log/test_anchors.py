@@ -31,7 +31,7 @@ def test_an_anchor_reveals_a_tail_removed_with_its_count(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     anchors.take()
-    events.record(engagement=engagement, verb="work.done", summary="More.", actor=None)
+    events.record(engagement=engagement, verb="time.noted", summary="More.", actor=None)
     anchors.take()
     as_owner(f"DELETE FROM engagements_event WHERE position > {LENGTH}")
     head = engagement.events.get(position=LENGTH).digest
@@ -65,7 +65,7 @@ def test_an_anchor_covers_only_grown_chains_and_follows_the_last(
 
 def test_the_sweep_anchors_once_an_hour(engagement: Engagement) -> None:
     assert anchors.take_when_due()
-    events.record(engagement=engagement, verb="work.done", summary="More.", actor=None)
+    events.record(engagement=engagement, verb="time.noted", summary="More.", actor=None)
     assert anchors.take_when_due() is None
 
 
@@ -81,7 +81,7 @@ def test_an_altered_anchor_is_found(
     engagement: Engagement, as_owner: Callable[[str], None], tampering: str, place: tuple[int, str]
 ) -> None:
     for _ in range(3):
-        events.record(engagement=engagement, verb="work.done", summary="More.", actor=None)
+        events.record(engagement=engagement, verb="time.noted", summary="More.", actor=None)
         anchors.take()
     as_owner(tampering)
     assert found() == [place]

@@ -19,7 +19,7 @@ from tests.engagements.world import World
 def record(world: World, **changes: Any) -> Event:
     fields: dict[str, Any] = {
         "engagement": world.scoping(),
-        "verb": "test.made",
+        "verb": "time.noted",
         "summary": "Something happened.",
         "actor": world.consultant,
     }

@@ -151,7 +151,7 @@ def test_events_recorded_concurrently_without_a_lock_form_one_chain(world: World
 
     def act() -> Event:
         return events.record(
-            engagement=engagement, verb="work.done", summary="At once.", actor=None
+            engagement=engagement, verb="time.noted", summary="At once.", actor=None
         )
 
     outcomes = crowd([[act, act]] * threads)

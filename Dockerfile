@@ -39,7 +39,7 @@ COPY . .
 RUN TWOFOLD_ENV=production \
     TWOFOLD_SECRET_KEY="$(python -c 'import secrets; print(secrets.token_urlsafe(50))')" \
     TWOFOLD_HOSTS=localhost EMAIL_URL=consolemail:// TWOFOLD_FROM_EMAIL=none@localhost \
-    TWOFOLD_HOUSE_NAME=none TWOFOLD_HOUSE_ADDRESS=none TWOFOLD_HOUSE_VAT_ID=none TWOFOLD_HOUSE_IBAN=none \
+    TWOFOLD_COMPANY_NAME=none TWOFOLD_COMPANY_ADDRESS=none TWOFOLD_COMPANY_VAT_ID=none TWOFOLD_COMPANY_IBAN=none \
     BROKER_URL=redis://none DATABASE_URL=postgresql://none/none \
     python manage.py collectstatic --no-input
 USER twofold

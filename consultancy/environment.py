@@ -3,7 +3,6 @@
 import os
 import secrets
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -220,67 +219,6 @@ class Environment:
                 "file_overwrite": False,
             },
         }
-
-    def consultancy(self, *, production: bool) -> dict[str, str]:
-        """The consultancy's details for contracts and invoices, required in production."""
-        why = "It appears on contracts, invoices and documents."
-        if production:
-            self.required("TWOFOLD_HOUSE_NAME", why=why)
-            self.required("TWOFOLD_HOUSE_ADDRESS", why=why)
-            self.required("TWOFOLD_HOUSE_VAT_ID", why="EN 16931 requires it on invoices.")
-        return {
-            "name": self.optional("TWOFOLD_HOUSE_NAME") or "Demo Kernel Consultancy",
-            "address": (
-                self.optional("TWOFOLD_HOUSE_ADDRESS") or "Beispielweg 1\\n10115 Berlin"
-            ).replace("\\n", "\n"),
-            "country": self.optional("TWOFOLD_HOUSE_COUNTRY") or "DE",
-            "vat_id": self.optional("TWOFOLD_HOUSE_VAT_ID") or "DE136695976",
-            "email": self.optional("TWOFOLD_HOUSE_EMAIL") or "",
-        }
-
-    def jurisdiction(self, *, production: bool) -> dict[str, str]:
-        """The law and the courts that new contract drafts name; contracts need both."""
-        law, court = self.optional("TWOFOLD_LAW"), self.optional("TWOFOLD_COURT")
-        return {
-            "law": law or ("" if production else "Germany"),
-            "court": court or ("" if production else "Berlin"),
-        }
-
-    def invoice_contact(self) -> dict[str, str]:
-        """The contact for questions about invoices, which XRechnung requires."""
-        return {
-            "name": self.optional("TWOFOLD_HOUSE_CONTACT") or "Accounts",
-            "phone": self.optional("TWOFOLD_HOUSE_PHONE") or "",
-            "email": self.optional("TWOFOLD_HOUSE_EMAIL") or "",
-        }
-
-    def bank_account(self, *, production: bool) -> dict[str, str]:
-        """The bank account for customers' payments, as printed on invoices."""
-        if production:
-            self.required("TWOFOLD_HOUSE_IBAN", why="Invoices ask for payment to it.")
-        # The example IBAN of the standard.
-        iban = self.optional("TWOFOLD_HOUSE_IBAN") or "DE89370400440532013000"
-        return {
-            "holder": self.consultancy(production=production)["name"],
-            "iban": "".join(iban.split()).upper(),
-            "bic": (self.optional("TWOFOLD_HOUSE_BIC") or "").strip().upper(),
-        }
-
-    def other_bank_accounts(self) -> list[str]:
-        """IBANs of the consultancy's other bank accounts; their statements can be imported too."""
-        ibans = (self.optional("TWOFOLD_OTHER_IBANS") or "").split(",")
-        return ["".join(iban.split()).upper() for iban in ibans if iban.strip()]
-
-    def write_off_limit(self) -> Decimal:
-        """The largest amount, in an invoice's currency, that one person may write off."""
-        text = self.optional("TWOFOLD_WRITE_OFF_LIMIT") or "50"
-        try:
-            limit = Decimal(text)
-        except InvalidOperation:
-            limit = Decimal("NaN")
-        if not limit.is_finite() or limit < 0:
-            raise ImproperlyConfigured(f"TWOFOLD_WRITE_OFF_LIMIT={text!r}: enter an amount.")
-        return limit
 
     def email(self, *, production: bool) -> dict[str, Any]:
         """Django's mail settings; in development mail is printed to the terminal."""

@@ -11,7 +11,7 @@ import django_stubs_ext
 from celery.schedules import schedule
 from django.core.exceptions import ImproperlyConfigured
 
-from consultancy import environment
+from consultancy import company_details, environment
 from consultancy.embedded.place import Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
@@ -241,13 +241,13 @@ REST_FRAMEWORK = {
 globals().update(env.email(production=PRODUCTION))
 
 # The consultancy's details on contracts and documents.
-CONSULTANCY = env.consultancy(production=PRODUCTION)
-JURISDICTION = env.jurisdiction(production=PRODUCTION)
-BANK_ACCOUNT = env.bank_account(production=PRODUCTION)
-INVOICE_CONTACT = env.invoice_contact()
-OTHER_BANK_ACCOUNTS = env.other_bank_accounts()
+CONSULTANCY = company_details.consultancy(env, production=PRODUCTION)
+JURISDICTION = company_details.jurisdiction(env, production=PRODUCTION)
+BANK_ACCOUNT = company_details.bank_account(env, production=PRODUCTION)
+INVOICE_CONTACT = company_details.invoice_contact(env)
+OTHER_BANK_ACCOUNTS = company_details.other_bank_accounts(env)
 # The largest amount, in an invoice's currency, that one person of finance writes off alone.
-WRITE_OFF_LIMIT = env.write_off_limit()
+WRITE_OFF_LIMIT = company_details.write_off_limit(env)
 
 # How long after its confirmation a refund account waits for the first money.
 REFUND_ACCOUNT_WAIT = timedelta(

@@ -14,19 +14,15 @@ Services check the predicates again, so a missing decorator on a view opens noth
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from django.apps import apps
 from django.contrib.auth.models import AnonymousUser
-from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import Manager, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest
 
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import SAFE_METHODS, View
 from engagements.people.models import Customer, Membership, Role, User
 
 if TYPE_CHECKING:
@@ -37,7 +33,8 @@ if TYPE_CHECKING:
     from engagements.engagement.models import Engagement
     from engagements.ledger.models import Entry
     from engagements.orders.models import AuditOrder
-    from engagements.payouts.models import OverpaymentRefund, TransferFile
+    from engagements.payouts.models import TransferFile
+    from engagements.payouts.overpayment_models import OverpaymentRefund
     from engagements.runs.models import EngagementRun
     from engagements.settlements.models import Settlement
 
@@ -258,46 +255,6 @@ def admit_finance(user: Person) -> None:
     admit_staff(user)
     if not is_finance(user):
         raise PermissionDenied("Only finance may do this.")
-
-
-def consultant_page(view: View) -> View:
-    """Decorate a staff page: every role reads it, consultants and admins act on it."""
-    return _page(view, reads=admit_staff, acts=admit_consultant)
-
-
-def finance_page(view: View) -> View:
-    """Decorate a finance page: finance and admins read it, finance alone acts on it."""
-
-    def reads(user: Person) -> None:
-        admit_staff(user)
-        if not sees_money(user):
-            raise PermissionDenied("Only finance may read this.")
-
-    return _page(view, reads=reads, acts=admit_finance)
-
-
-def portal_page(view: View) -> View:
-    """Decorate a portal page: customers act on it, staff members only read it."""
-
-    def reads(user: Person) -> None:
-        return None
-
-    def acts(user: Person) -> None:
-        if is_staff_member(user):
-            raise PermissionDenied("Only the customer may do this.")
-
-    return _page(view, reads=reads, acts=acts)
-
-
-def _page(view: View, *, reads: Callable[[Person], None], acts: Callable[[Person], None]) -> View:
-    @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not request.user.is_authenticated:
-            return redirect_to_login(request.get_full_path())
-        (reads if request.method in SAFE_METHODS else acts)(request.user)
-        return view(request, *args, **kwargs)
-
-    return guarded
 
 
 def actor(request: HttpRequest) -> User:

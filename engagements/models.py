@@ -1,7 +1,13 @@
 """Register every domain's models with Django. Import a model from its domain, not from here."""
 
 from engagements.audit import models as audit
-from engagements.billing import bank_models, payment_models, reversal_models, write_off_models
+from engagements.billing import (
+    bank_models,
+    payment_models,
+    reminder_models,
+    reversal_models,
+    write_off_models,
+)
 from engagements.billing import models as billing
 from engagements.contracts import models as contracts
 from engagements.contracts import signing_models
@@ -17,12 +23,12 @@ from engagements.ledger import models as ledger
 from engagements.ledger import period_models
 from engagements.notifications import models as notifications
 from engagements.orders import models as orders
-from engagements.payouts import match_models
+from engagements.payouts import match_models, overpayment_models
 from engagements.payouts import models as payouts
 from engagements.people import approval_models, bank_accounts
 from engagements.people import models as people
 from engagements.runs import models as runs
-from engagements.settlements import dispute_models
+from engagements.settlements import credit_models, dispute_models
 from engagements.settlements import models as settlements
 
 __all__ = [
@@ -33,6 +39,7 @@ __all__ = [
     "billing",
     "clauses",
     "contracts",
+    "credit_models",
     "dispute_models",
     "disputes",
     "documents",
@@ -44,10 +51,12 @@ __all__ = [
     "milestones",
     "notifications",
     "orders",
+    "overpayment_models",
     "payment_models",
     "payouts",
     "people",
     "period_models",
+    "reminder_models",
     "reversal_models",
     "runs",
     "settlements",

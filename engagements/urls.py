@@ -6,7 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from engagements.audit import report_views
 from engagements.audit import views as audit
 from engagements.catalogue import views as catalogue
-from engagements.contracts import amendment_views
+from engagements.contracts import amendment_views, draft_views
 from engagements.contracts import views as contract
 from engagements.contracts.clauses import views as clauses
 from engagements.contracts.milestones import views as milestone_views
@@ -39,7 +39,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("audit/order/", orders.show, name="audit-order"),
     path("audit/order/offer/", orders.offer, name="audit-order-offer"),
     path("audit/order/<int:number>/withdraw/", orders.withdraw, name="audit-order-withdraw"),
-    path("audit/draft/", contract.draft_from_audit, name="audit-draft"),
+    path("audit/draft/", draft_views.draft_from_audit, name="audit-draft"),
     path("audit/report/", report_views.show, name="audit-report"),
     path("audit/pictures/<slug:check>-<slug:theme>.svg", report_views.chart, name="audit-picture"),
     path("evidence/", evidence.show, name="engagement-evidence"),
@@ -51,11 +51,11 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("evidence/answers/<slug:question>/", evidence.answer, name="evidence-answer"),
     path("workbench/", include("engagements.workbench.profile.urls")),
     path("contract/", contract.show, name="engagement-contract"),
-    path("contract/terms/", contract.terms, name="contract-terms"),
+    path("contract/terms/", draft_views.terms, name="contract-terms"),
     path("contract/benchmark/", contract.seal_benchmark, name="contract-benchmark"),
     path("contract/offer/", contract.offer, name="contract-offer"),
     path("contract/accept/", contract.accept, name="contract-accept"),
-    path("contract/discard/", contract.discard, name="contract-discard"),
+    path("contract/discard/", draft_views.discard, name="contract-discard"),
     path("contract/hand-over/", milestone_views.hand_over, name="contract-hand-over"),
     path("contract/amend/", amendment_views.amend, name="contract-amend"),
     path("contract/withdraw/", contract.withdraw, name="contract-withdraw"),

@@ -12,15 +12,17 @@ from django.http import HttpRequest
 from engagements.administration.permissions import ReadOnly
 from engagements.audit.models import Audit, Finding
 from engagements.billing.bank_models import BankImport, BankLine
-from engagements.billing.models import Counter, Invoice, InvoiceLine, Reminder
+from engagements.billing.models import Counter, Invoice, InvoiceLine
 from engagements.billing.payment_models import Payment
+from engagements.billing.reminder_models import Reminder
 from engagements.contracts.milestones.models import Milestone
-from engagements.contracts.models import Acceptance, ContractVersion
+from engagements.contracts.models import ContractVersion
+from engagements.contracts.signing_models import Acceptance
 from engagements.contracts.time_box.models import TimeBox
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
 from engagements.event_log.models import Event
-from engagements.payouts.models import OverpaymentRefund
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.runs.models import EngagementRun
 from engagements.settlements.models import Settlement
 

@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from engagements import access
-from engagements.access import consultant_page, portal_page
 from engagements.audit.models import Audit
 from engagements.audit.report.context import context_of
 from engagements.audit.report.sections import Section, sections_of
@@ -19,6 +18,7 @@ from engagements.charts import responses
 from engagements.charts.responses import addresses, known_theme
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
+from engagements.page_access import consultant_page, portal_page
 
 # Part of the ETag: raise it when a chart is drawn differently.
 DRAWING = "2"

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
-from engagements.access import actor, consultant_page, may_act
+from engagements.access import actor, may_act
 from engagements.audit import contract_basis, overrides
 from engagements.audit import findings as computing
 from engagements.audit import rules as checks
@@ -23,6 +23,7 @@ from engagements.audit.models import Audit, Finding, FindingOutcome
 from engagements.audit.queries import AuditSummary
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.engagement.models import Engagement, Stage
+from engagements.page_access import consultant_page
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from benchmarks.triggers import CHANGES, AppendOnly, Protect, ReadOnly
+from benchmarks.triggers import CHANGES, Protect, ReadOnly
 from engagements.billing.triggers import CHECK_CREDIT, CHECK_ISSUE, CHECK_LINE, USE_NUMBERS
 from engagements.common.money import format_money
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
@@ -265,36 +265,6 @@ class InvoiceLine(models.Model):
     def condition(self) -> str:
         """The condition of its milestone; an audit order is billed on delivery."""
         return self.milestone.condition if self.milestone else ReleaseCondition.AUDIT_DELIVERED
-
-
-class Reminder(models.Model):
-    """One reminder level of an overdue invoice. Append-only."""
-
-    invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="reminders")
-    level = models.PositiveSmallIntegerField()
-    open_amount = models.DecimalField(max_digits=14, decimal_places=3)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        ordering: ClassVar = ["invoice", "level"]
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["invoice", "level"],
-                name="reminder_level_once",
-                violation_error_message="This reminder was already sent.",
-            ),
-            models.CheckConstraint(
-                condition=Q(open_amount__gt=0, level__gt=0),
-                name="reminder_is_about_something_open",
-                violation_error_message="A reminder needs an open amount.",
-            ),
-        ]
-        triggers: ClassVar = [
-            AppendOnly(),
-        ]
-
-    def __str__(self) -> str:
-        return f"reminder {self.level} of {self.invoice}"
 
 
 class InvoiceBalance(models.Model):

@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from engagements.billing import mails as invoice_mails
 from engagements.billing.balances import open_invoices
-from engagements.billing.models import Invoice, Reminder
+from engagements.billing.models import Invoice
+from engagements.billing.reminder_models import Reminder
 from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.money import format_money

@@ -27,6 +27,7 @@ from engagements.common.tables import amounts, as_csv
 from engagements.contracts.milestones.models import Milestone
 from engagements.orders.models import AuditOrder
 from engagements.orders.services import live_order
+from engagements.page_access import finance_page
 from engagements.people.models import User
 
 COLUMNS = (
@@ -35,7 +36,7 @@ COLUMNS = (
 )
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def to_bill(request: HttpRequest) -> HttpResponse:
     """Undrafted milestones by engagement, and drafts. POST drafts the selected milestones.
@@ -81,7 +82,7 @@ class _AuditRow:
         return cls(audit, WaiveForm(auto_id=f"id_{audit.pk}_%s"), order, drafts)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def bill_order(request: HttpRequest, reference: str) -> HttpResponse:
     """Draft the invoice of an accepted audit order."""
@@ -96,7 +97,7 @@ def bill_order(request: HttpRequest, reference: str) -> HttpResponse:
     return redirect("invoice", pk=invoice.pk)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def waive_audit(request: HttpRequest, reference: str) -> HttpResponse:
     """Waive the fee of an audit without a contract."""
@@ -141,7 +142,7 @@ def _collect(request: HttpRequest, by: User) -> list[Invoice]:
     return drafted
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def issue_drafts(request: HttpRequest) -> HttpResponse:
     """Issue the selected drafts, each by itself."""

@@ -20,8 +20,9 @@ from engagements.common.text import strip_invisible
 from engagements.contracts import mails, signatories, versions
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.milestones.services import release
-from engagements.contracts.models import Acceptance, ContractVersion, Party
+from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.signatories import named_to_accept
+from engagements.contracts.signing_models import Acceptance
 from engagements.contracts.terms import released_amount
 from engagements.contracts.time_box import services as time_box
 from engagements.engagement import stages

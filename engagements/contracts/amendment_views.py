@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from engagements import access
-from engagements.access import actor, consultant_page
+from engagements.access import actor
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.contracts import amendments
 from engagements.contracts.amendment_forms import AmendmentForm
@@ -19,6 +19,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.contracts.readings import Preview, preview_of
 from engagements.contracts.summary import ContractSummary, contract_summary_of
 from engagements.engagement.models import Engagement, Stage
+from engagements.page_access import consultant_page
 
 
 def may_draft(summary: ContractSummary) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 
 from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.common.errors import ApplicationError
-from engagements.contracts.models import Acceptance, ContractVersion, Party
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.signing_models import Acceptance
 from engagements.contracts.terms import terms_of
 from engagements.documents import formatting
 from engagements.documents.registry import Subject

@@ -23,7 +23,8 @@ from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.fields import FIELDS
 from engagements.contracts.milestones.conditions import CONDITIONS
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
-from engagements.contracts.models import Acceptance, ContractVersion
+from engagements.contracts.models import ContractVersion
+from engagements.contracts.signing_models import Acceptance
 from engagements.people.models import User
 from kernels import catalogue
 

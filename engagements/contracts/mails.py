@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from engagements.common import links
 from engagements.common.dates import in_words
-from engagements.contracts.models import Acceptance, ContractVersion, Party
+from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.signatories import waits_for, who_signs
-from engagements.contracts.signing_models import Delegation
+from engagements.contracts.signing_models import Acceptance, Delegation
 from engagements.contracts.terms import terms_of
 from engagements.documents.models import Document
 from engagements.notifications import mails

@@ -1,4 +1,4 @@
-"""Contracts: numbered versions of the terms, and their acceptance."""
+"""Contracts: numbered versions of the terms."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from benchmarks.models import Benchmark
-from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
+from benchmarks.triggers import FSM, Protect, ReadOnly
 from engagements.contracts.options import ClauseOptions
-from engagements.contracts.triggers import ADD_UP_MILESTONES, CHECK_ACCEPTANCE, CHECK_AMENDMENT
+from engagements.contracts.triggers import ADD_UP_MILESTONES, CHECK_AMENDMENT
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
 
@@ -278,51 +278,3 @@ class ContractVersion(ClauseOptions):
 class Party(models.TextChoices):
     CONSULTANCY = "consultancy", "The consultancy"
     CUSTOMER = "customer", "The customer"
-
-
-class Acceptance(models.Model):
-    """One party's signature of exactly one digest, with its evidence. Append-only.
-
-    `consent` is the sentence that was agreed to, `exclusion_consent` the one for an excluded
-    baseline, empty where the terms have none; `second_factor_at` is when the session's second
-    factor was entered, None without one.
-    """
-
-    contract_version = models.ForeignKey(
-        ContractVersion, on_delete=models.PROTECT, related_name="acceptances"
-    )
-    party = models.CharField(max_length=12, choices=Party)
-    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    typed_name = models.CharField(max_length=120)
-    digest = models.CharField(max_length=71)
-    address = models.GenericIPAddressField("IP address", null=True, blank=True)
-    signed_in_at = models.DateTimeField(
-        null=True, blank=True, help_text="Time of the last sign-in."
-    )
-    consent = models.TextField()
-    exclusion_consent = models.TextField(blank=True)
-    user_agent = models.CharField(max_length=400, blank=True)
-    second_factor_at = models.DateTimeField(null=True, blank=True)
-    accepted_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        ordering: ClassVar = ["accepted_at"]
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["contract_version", "party"],
-                name="acceptance_once_a_party",
-                violation_error_message="This party has accepted these terms.",
-            ),
-            models.CheckConstraint(
-                condition=~Q(typed_name="") & ~Q(consent=""),
-                name="acceptance_has_a_typed_name",
-                violation_error_message="Enter your full name.",
-            ),
-        ]
-        triggers: ClassVar = [
-            AppendOnly(),
-            CHECK_ACCEPTANCE,
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.party} accepted {self.digest[:19]}…"

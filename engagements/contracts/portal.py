@@ -28,10 +28,11 @@ from engagements.contracts.readings import document_of
 from engagements.contracts.signatories import named_to_accept, waits_for, who_signs
 from engagements.contracts.terms import terms_of
 from engagements.contracts.versions import acceptance_of, sealed_contracts
+from engagements.page_access import portal_page
 from engagements.people import reauthentication
 
 
-@access.portal_page
+@portal_page
 @require_safe
 def contract_page(request: HttpRequest, reference: str, number: int | None = None) -> HttpResponse:
     """Show a sealed version, by default the current one, and record its first view."""
@@ -40,7 +41,7 @@ def contract_page(request: HttpRequest, reference: str, number: int | None = Non
     return _render(request, contract)
 
 
-@access.portal_page
+@portal_page
 @require_POST
 def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     """Accept the terms that were shown, after a fresh sign-in."""
@@ -71,7 +72,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     return _render(request, contract, accept_form=form, status=422)
 
 
-@access.portal_page
+@portal_page
 @require_POST
 def delegate(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     """Delegate the signature to another signatory, after a fresh sign-in."""
@@ -93,7 +94,7 @@ def delegate(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     return _render(request, contract, delegate_form=form, status=422)
 
 
-@access.portal_page
+@portal_page
 @require_POST
 def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     """Decline the offer, with a reason."""
@@ -114,7 +115,7 @@ def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     return _render(request, contract, decline_form=form, status=422)
 
 
-@access.portal_page
+@portal_page
 @require_POST
 def countersign(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     """Store the contract's PDF as signed outside the application."""
@@ -135,7 +136,7 @@ def countersign(request: HttpRequest, reference: str, number: int) -> HttpRespon
     return _render(request, contract, countersign_form=form, status=422)
 
 
-@access.portal_page
+@portal_page
 @require_safe
 def countersigned_file(
     request: HttpRequest, reference: str, number: int, digest: str

@@ -1,4 +1,4 @@
-"""Delegations of a signature, and PDFs that the customer signed elsewhere."""
+"""Signatures of a contract: acceptances, delegations, and PDFs signed elsewhere."""
 
 from __future__ import annotations
 
@@ -9,10 +9,58 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from benchmarks.triggers import AppendOnly
-from engagements.contracts.models import ContractVersion
-from engagements.contracts.triggers import CHECK_DELEGATION
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.triggers import CHECK_ACCEPTANCE, CHECK_DELEGATION
 from engagements.documents.models import Document
 from engagements.people.models import User
+
+
+class Acceptance(models.Model):
+    """One party's signature of exactly one digest, with its evidence. Append-only.
+
+    `consent` is the sentence that was agreed to, `exclusion_consent` the one for an excluded
+    baseline, empty where the terms have none; `second_factor_at` is when the session's second
+    factor was entered, None without one.
+    """
+
+    contract_version = models.ForeignKey(
+        ContractVersion, on_delete=models.PROTECT, related_name="acceptances"
+    )
+    party = models.CharField(max_length=12, choices=Party)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    typed_name = models.CharField(max_length=120)
+    digest = models.CharField(max_length=71)
+    address = models.GenericIPAddressField("IP address", null=True, blank=True)
+    signed_in_at = models.DateTimeField(
+        null=True, blank=True, help_text="Time of the last sign-in."
+    )
+    consent = models.TextField()
+    exclusion_consent = models.TextField(blank=True)
+    user_agent = models.CharField(max_length=400, blank=True)
+    second_factor_at = models.DateTimeField(null=True, blank=True)
+    accepted_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["accepted_at"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["contract_version", "party"],
+                name="acceptance_once_a_party",
+                violation_error_message="This party has accepted these terms.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(typed_name="") & ~Q(consent=""),
+                name="acceptance_has_a_typed_name",
+                violation_error_message="Enter your full name.",
+            ),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
+            CHECK_ACCEPTANCE,
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.party} accepted {self.digest[:19]}…"
 
 
 class Delegation(models.Model):

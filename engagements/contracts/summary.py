@@ -9,7 +9,8 @@ from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from django.utils import timezone
 
 from engagements.contracts.milestones.models import Milestone
-from engagements.contracts.models import Acceptance, ContractVersion, Party
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.signing_models import Acceptance
 from engagements.contracts.time_box.burn_down import BurnDown, burn_down_of
 from engagements.contracts.time_box.models import TimeBox
 from engagements.engagement.models import Engagement

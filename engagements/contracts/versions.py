@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Prefetch, QuerySet
 
-from engagements.contracts.models import Acceptance, ContractVersion, Party
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.signing_models import Acceptance
 from engagements.engagement.models import Engagement
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
-"""Pages of the contract: draft, seal and offer, accept for the consultancy, withdraw."""
+"""Pages of the contract: show, seal its benchmark, offer, accept for the consultancy, withdraw."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -12,23 +11,22 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.services import benchmarks
 from engagements import access
-from engagements.access import actor, consultant_page, may_act
+from engagements.access import actor, may_act
 from engagements.audit.models import Audit
-from engagements.audit.views import audit_page
 from engagements.common.client_ip import current_address
 from engagements.common.integers import whole
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
-from engagements.contracts import acceptances, amendment_views, draft_forms, first_drafts, offers
-from engagements.contracts import services as contracts
+from engagements.contracts import acceptances, amendment_views, draft_forms, offers
 from engagements.contracts.draft_forms import DraftForms
 from engagements.contracts.forms import AcceptForm, SealBenchmarkForm
 from engagements.contracts.milestones.views import handover_context
 from engagements.contracts.models import ContractVersion, Party
-from engagements.contracts.readings import Preview, preview_of, version_context
+from engagements.contracts.readings import Preview, version_context
 from engagements.contracts.signatories import named_to_accept, waits_for
 from engagements.contracts.summary import ContractSummary, contract_summary_of
 from engagements.engagement.forms import ReasonForm
 from engagements.engagement.models import Engagement, Stage
+from engagements.page_access import consultant_page
 from engagements.people import reauthentication
 
 WITHDRAWAL_LABEL = "Reason for the withdrawal"
@@ -38,86 +36,7 @@ WITHDRAWAL_LABEL = "Reason for the withdrawal"
 @require_safe
 def show(request: HttpRequest, reference: str) -> HttpResponse:
     """Show the newest version, or `?version=2`; a draft as a form."""
-    return _page(request, access.engagement_for(request.user, reference))
-
-
-@consultant_page
-@require_POST
-def draft_from_audit(request: HttpRequest, reference: str) -> HttpResponse:
-    """Draft the contract from its delivered audit."""
-    engagement = access.engagement_for(request.user, reference)
-    try:
-        version = first_drafts.from_audit(engagement=engagement, by=actor(request))
-    except APPLICATION_ERRORS as error:
-        show_error(request, error)
-        return audit_page(request, engagement, status=UNPROCESSABLE)
-    messages.success(request, f"Version {version.number} is drafted from the audit.")
-    return redirect("engagement-contract", reference)
-
-
-@consultant_page
-@require_POST
-def terms(request: HttpRequest, reference: str) -> HttpResponse:
-    """Save the draft; or by `do`, only add or remove a milestone, add up, or preview."""
-    engagement = access.engagement_for(request.user, reference)
-    audit = Audit.objects.filter(engagement=engagement).select_related("engagement").first()
-    if audit is None:
-        raise Http404("No audit, no contract.")
-    act = request.POST.get("do", "save")
-    if act not in ("save", "preview"):
-        reshaped = draft_forms.reshaped(request.POST, audit, act)
-        if act == "sum":
-            return render(request, "contracts/_terms_sum.html", {"draft": reshaped})
-        return _page(request, engagement, draft=reshaped, expected_version=_expected(request))
-    draft = draft_forms.submitted(request.POST, audit)
-    if act == "preview":
-        return _preview(request, engagement, draft)
-    if draft.is_valid():
-        try:
-            saved = _save(engagement, draft, request)
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, draft.terms)
-            # The page now shows the changed version, so that sending it again saves over it.
-            return _page(request, engagement, draft=draft, status=UNPROCESSABLE)
-        messages.success(request, f"Version {saved.number} is saved as a draft.")
-        return redirect("engagement-contract", reference)
-    return _page(
-        request,
-        engagement,
-        draft=draft,
-        expected_version=_expected(request),
-        status=UNPROCESSABLE,
-    )
-
-
-def _expected(request: HttpRequest) -> str | None:
-    """The digest of the draft that the form was opened on; None where it has none."""
-    return request.POST.get("expected_version")
-
-
-def _preview(request: HttpRequest, engagement: Engagement, draft: DraftForms) -> HttpResponse:
-    preview = Preview()
-    if draft.is_valid():
-        by = actor(request)
-        preview = preview_of(
-            partial(contracts.preview, engagement=engagement, by=by, **draft.values)
-        )
-    if request.headers.get("HX-Request"):
-        return render(request, "contracts/_preview.html", {"preview": preview})
-    return _page(
-        request, engagement, draft=draft, preview=preview, expected_version=_expected(request)
-    )
-
-
-def _opened(engagement: Engagement) -> ContractVersion | None:
-    return engagement.contracts.filter(state=ContractVersion.State.DRAFT).first()
-
-
-def _save(engagement: Engagement, draft: DraftForms, request: HttpRequest) -> ContractVersion:
-    user, values, opened = actor(request), draft.values, _opened(engagement)
-    if opened is None:
-        return contracts.draft(engagement=engagement, **values, by=user)
-    return contracts.revise(contract=opened, **values, by=user, expected_version=_expected(request))
+    return contract_page(request, access.engagement_for(request.user, reference))
 
 
 @consultant_page
@@ -134,7 +53,7 @@ def seal_benchmark(request: HttpRequest, reference: str) -> HttpResponse:
         else:
             messages.success(request, f"{sealed.name} is sealed. Choose it in the terms.")
             return redirect("engagement-contract", reference)
-    return _page(request, engagement, sealing=form, status=UNPROCESSABLE)
+    return contract_page(request, engagement, sealing=form, status=UNPROCESSABLE)
 
 
 @consultant_page
@@ -142,28 +61,15 @@ def seal_benchmark(request: HttpRequest, reference: str) -> HttpResponse:
 def offer(request: HttpRequest, reference: str) -> HttpResponse:
     """Seal the draft and offer it."""
     engagement = access.engagement_for(request.user, reference)
-    contract = _newest(engagement)
+    contract = newest_version(engagement)
     try:
-        offers.offer(contract=contract, by=actor(request), expected_version=_expected(request))
+        offers.offer(
+            contract=contract, by=actor(request), expected_version=expected_digest(request)
+        )
     except APPLICATION_ERRORS as error:
         show_error(request, error)
-        return _page(request, engagement, status=UNPROCESSABLE)
+        return contract_page(request, engagement, status=UNPROCESSABLE)
     messages.success(request, f"Version {contract.number} is sealed and offered.")
-    return redirect("engagement-contract", reference)
-
-
-@consultant_page
-@require_POST
-def discard(request: HttpRequest, reference: str) -> HttpResponse:
-    """Discard the open draft."""
-    engagement = access.engagement_for(request.user, reference)
-    contract = _newest(engagement)
-    try:
-        contracts.discard(contract=contract, by=actor(request), expected_version=_expected(request))
-    except APPLICATION_ERRORS as error:
-        show_error(request, error)
-        return _page(request, engagement, status=UNPROCESSABLE)
-    messages.success(request, f"The draft of version {contract.number} is discarded.")
     return redirect("engagement-contract", reference)
 
 
@@ -177,7 +83,7 @@ def accept(request: HttpRequest, reference: str) -> HttpResponse:
     if form.is_valid():
         try:
             acceptances.accept(
-                contract=_newest(engagement),
+                contract=newest_version(engagement),
                 party=Party.CONSULTANCY,
                 **form.cleaned_data,
                 by=actor(request),
@@ -191,7 +97,7 @@ def accept(request: HttpRequest, reference: str) -> HttpResponse:
         else:
             messages.success(request, "Accepted for the consultancy.")
             return redirect("engagement-contract", reference)
-    return _page(request, engagement, accepting=form, status=UNPROCESSABLE)
+    return contract_page(request, engagement, accepting=form, status=UNPROCESSABLE)
 
 
 @consultant_page
@@ -201,7 +107,7 @@ def withdraw(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     number = whole(request.POST.get("version", ""))
     shown = engagement.contracts.filter(number=number).first() if number is not None else None
-    contract = shown or _newest(engagement)
+    contract = shown or newest_version(engagement)
     form = ReasonForm(request.POST, label=WITHDRAWAL_LABEL)
     if form.is_valid():
         try:
@@ -211,17 +117,22 @@ def withdraw(request: HttpRequest, reference: str) -> HttpResponse:
         else:
             messages.success(request, f"Version {contract.number} is withdrawn.")
             return redirect("engagement-contract", reference)
-    return _page(request, engagement, withdrawing=form, status=UNPROCESSABLE)
+    return contract_page(request, engagement, withdrawing=form, status=UNPROCESSABLE)
 
 
-def _newest(engagement: Engagement) -> ContractVersion:
+def expected_digest(request: HttpRequest) -> str | None:
+    """The digest of the draft that the form was opened on; None where it has none."""
+    return request.POST.get("expected_version")
+
+
+def newest_version(engagement: Engagement) -> ContractVersion:
     contract = engagement.contracts.order_by("-number").first()
     if contract is None:
         raise Http404("No contract is drafted.")
     return contract
 
 
-def _page(
+def contract_page(
     request: HttpRequest,
     engagement: Engagement,
     *,

@@ -30,6 +30,7 @@ from engagements.disputes.forms import (
     RepeatForm,
 )
 from engagements.disputes.models import DisputeMessage, MeasurementDispute
+from engagements.page_access import consultant_page, finance_page, portal_page
 from engagements.people import second_person
 from engagements.people.models import User
 from engagements.runs.models import EngagementRun
@@ -41,7 +42,7 @@ FINANCE_ACTS = ("book", "reimburse")
 
 
 @takes_files(up_to_bytes=MOST_BYTES)
-@access.portal_page
+@portal_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def portal(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Show the dispute of a run to the customer; POST acts on it."""
@@ -49,14 +50,14 @@ def portal(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 
 
 @takes_files(up_to_bytes=MOST_BYTES)
-@access.consultant_page
+@consultant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def workbench(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Show the dispute of a run to staff; POST acts on it, for consultants."""
     return _page(request, reference, pk, up="run", url="run-dispute")
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def finance(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Book a repeat after the refund was sent, or record that its cost was reimbursed."""

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
-from engagements.access import actor, consultant_page, may_act
+from engagements.access import actor, may_act
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.common.uploads import takes_files
 from engagements.engagement.models import Engagement
@@ -22,6 +22,7 @@ from engagements.evidence.answer_text import answer_lines
 from engagements.evidence.forms import FORMS, AnswerForm, FilesForm
 from engagements.evidence.models import Answer, Evidence
 from engagements.evidence.readers import ComputeFacts, Facts, TraceFacts
+from engagements.page_access import consultant_page
 from engagements.people import api_tokens, reauthentication
 
 STOP_POLLING = 286

@@ -24,6 +24,7 @@ from engagements.common.errors import ApplicationError
 from engagements.common.integers import wholes
 from engagements.common.money import format_money
 from engagements.common.pages import UNPROCESSABLE
+from engagements.page_access import finance_page
 from engagements.payouts import bank_matching
 from engagements.payouts.bank_matching import Refund
 from engagements.payouts.models import Transfer
@@ -31,14 +32,14 @@ from engagements.payouts.models import Transfer
 OPEN = BankLine.State.OPEN
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def line_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One line with its payments, or the form to assign it."""
     return _line(request, _line_of(pk))
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def assign(request: HttpRequest, pk: int) -> HttpResponse:
     """Assign a line to invoices."""
@@ -57,7 +58,7 @@ def assign(request: HttpRequest, pk: int) -> HttpResponse:
     return _line(request, _line_of(pk), assigning=form)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def exchange(request: HttpRequest, pk: int) -> HttpResponse:
     """Assign a line to an invoice in another currency, by a rate."""
@@ -78,7 +79,7 @@ def exchange(request: HttpRequest, pk: int) -> HttpResponse:
     return _line(request, _line_of(pk), exchanging=form)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def set_aside(request: HttpRequest, pk: int) -> HttpResponse:
     """Set a line aside with a reason."""
@@ -94,7 +95,7 @@ def set_aside(request: HttpRequest, pk: int) -> HttpResponse:
     return _line(request, _line_of(pk), setting_aside=form)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def match(request: HttpRequest, pk: int) -> HttpResponse:
     """Match a line with a refund: `refund` is its token, or "named" for those the line names."""
@@ -112,7 +113,7 @@ def match(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("bank")
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def set_aside_many(request: HttpRequest) -> HttpResponse:
     """Set the chosen outgoing lines aside with one reason."""
@@ -141,7 +142,7 @@ def _refunds(line: BankLine) -> list[Refund]:
     return bank_matching.candidates(line)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def confirm_payment(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a line as the bank's record of the keyed payment in `payment`."""

@@ -25,6 +25,7 @@ from engagements.billing.line_proposals import Proposal, proposals
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
 from engagements.common.tables import amounts, as_csv
+from engagements.page_access import finance_page
 from engagements.payouts import bank_matching
 
 PER_PAGE = 100
@@ -35,7 +36,7 @@ COLUMNS = (
 )
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def bank(request: HttpRequest) -> HttpResponse:
     """Lines to assign, recent files, and the upload form."""
@@ -83,7 +84,7 @@ def _match(request: HttpRequest, imported: BankImport) -> None:
         messages.error(request, error)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def record(request: HttpRequest) -> HttpResponse:
     """Record the selected proposals that are unchanged since they were shown."""
@@ -102,7 +103,7 @@ def record(request: HttpRequest) -> HttpResponse:
     return redirect("bank")
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_page(request: HttpRequest, pk: int) -> HttpResponse:
     """The lines of a file (`format=csv` downloads them), or the form to choose its columns."""
@@ -152,7 +153,7 @@ def _columns(request: HttpRequest, row: BankImport) -> HttpResponse:
     return render(request, "billing/bank_columns.html", context, status=status)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete a file that was not parsed yet."""

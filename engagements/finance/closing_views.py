@@ -20,10 +20,11 @@ from engagements.ledger import periods
 from engagements.ledger import queries as ledger
 from engagements.ledger.forms import CloseForm
 from engagements.ledger.period_models import Period, PeriodReopening
+from engagements.page_access import finance_page
 from engagements.people import reauthentication
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def close(request: HttpRequest) -> HttpResponse:
     """Months, waiting steps and the checklist of a month; POST proposes to close it."""
@@ -64,7 +65,7 @@ def close(request: HttpRequest) -> HttpResponse:
     return render(request, "ledger/close.html", context, status=status)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 @reauthentication.with_reauthentication
 def approve(request: HttpRequest, pk: int) -> HttpResponse:
@@ -77,7 +78,7 @@ def approve(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def void(request: HttpRequest, pk: int) -> HttpResponse:
     """Void a proposed closing."""
@@ -87,7 +88,7 @@ def void(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def reopen(request: HttpRequest, pk: int) -> HttpResponse:
     """Propose to reopen the latest closed month, with a reason."""
@@ -99,7 +100,7 @@ def reopen(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@access.finance_page
+@finance_page
 @require_POST
 @reauthentication.with_reauthentication
 def approve_reopening(request: HttpRequest, pk: int) -> HttpResponse:
@@ -112,7 +113,7 @@ def approve_reopening(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def void_reopening(request: HttpRequest, pk: int) -> HttpResponse:
     """Void a proposed reopening."""

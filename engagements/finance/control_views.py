@@ -6,13 +6,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from engagements import access
 from engagements.event_log.models import FinanceEvent
 from engagements.finance import controls
+from engagements.page_access import finance_page
 from engagements.people.approval_models import SoleApproval, SoleOwner
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Who may do what, which rule enforces it, and which test proves it."""

@@ -14,7 +14,6 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from engagements import access
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.billing.write_off_models import WriteOff
@@ -27,11 +26,12 @@ from engagements.ledger import queries as ledger
 from engagements.ledger.datev import Voucher
 from engagements.ledger.forms import ExportForm
 from engagements.ledger.models import Leg
+from engagements.page_access import finance_page
 
 CHUNK = 2000
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def export(request: HttpRequest) -> HttpResponseBase:
     """The export form; with valid parameters, the file."""

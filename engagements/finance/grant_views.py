@@ -12,11 +12,12 @@ from engagements.access import actor
 from engagements.common.errors import ApplicationError
 from engagements.common.integers import wholes
 from engagements.finance import grants
+from engagements.page_access import finance_page
 from engagements.people import reauthentication
 from engagements.people.approval_models import FinanceGrant
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 @reauthentication.with_reauthentication
 def finance_people(request: HttpRequest) -> HttpResponse:

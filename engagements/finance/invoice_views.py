@@ -24,6 +24,7 @@ from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE, query_of
 from engagements.common.tables import amounts, as_csv
 from engagements.finance import invoice_queries
+from engagements.page_access import finance_page
 from engagements.payouts.queries import open_overpayment_refunds, overpaid_invoices, payments_for
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ COLUMNS = (
 )
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def invoice_list(request: HttpRequest) -> HttpResponse:
     """Issued invoices: `q` searches, `status` filters, `format=csv` downloads."""
@@ -74,14 +75,14 @@ def _open(row: InvoiceWithBalance) -> Decimal:
     return row.amount_due if row.amount_due or row.is_settled or row.is_held else row.open_amount
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def invoice_page(request: HttpRequest, pk: int) -> HttpResponse:
     """A draft's preview, or an issued invoice with its payments and credit notes."""
     return _page(request, access.invoice_for(request.user, pk))
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def issue(request: HttpRequest, pk: int) -> HttpResponse:
     """Issue a draft as shown."""
@@ -96,7 +97,7 @@ def issue(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("invoice", pk=pk)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def purchase_order(request: HttpRequest, pk: int) -> HttpResponse:
     """Set the customer's order number on a draft."""
@@ -110,14 +111,14 @@ def purchase_order(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("invoice", pk=pk)
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def xrechnung(request: HttpRequest, pk: int) -> HttpResponse:
     """Download an issued invoice as XRechnung."""
     return e_invoice_views.xrechnung_response(access.invoice_for(request.user, pk))
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def discard(request: HttpRequest, pk: int) -> HttpResponse:
     """Discard a draft."""
@@ -130,7 +131,7 @@ def discard(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("to-bill")
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def credit(request: HttpRequest, pk: int) -> HttpResponse:
     """Credit an invoice: preview, then issue the credit note."""

@@ -23,6 +23,7 @@ from engagements.ledger import periods
 from engagements.ledger import queries as ledger
 from engagements.ledger.forms import MonthField
 from engagements.ledger.models import Account, Entry, Leg
+from engagements.page_access import finance_page
 
 PER_PAGE = 50
 BALANCE_COLUMNS = ("Currency", "Account", "DATEV", "Debit", "Credit", "Balance")
@@ -32,7 +33,7 @@ LEG_COLUMNS = (
 )
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def trial_balance(request: HttpRequest) -> HttpResponse:
     """The trial balance up to the end of the month `until`."""
@@ -61,7 +62,7 @@ def _balance_cells(row: ledger.BalanceRow) -> Sequence[Any]:
     return (row.currency, name, number, *sums)
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def account(request: HttpRequest, code: str, currency: str) -> HttpResponse:
     """An account in one currency: its legs from the newest, and where it stands by engagement."""
@@ -98,7 +99,7 @@ def leg_cells(leg: Leg) -> Sequence[Any]:
     )
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def engagement(request: HttpRequest, reference: str) -> HttpResponse:
     """One engagement's balances and entries."""
@@ -122,7 +123,7 @@ def _with_entry(entry: Entry, engagement: Any) -> Sequence[Leg]:
     return legs
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def entry(request: HttpRequest, pk: int) -> HttpResponse:
     """One entry with its legs, subject and documents."""

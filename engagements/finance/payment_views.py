@@ -21,6 +21,7 @@ from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.common.pages import UNPROCESSABLE, query_of
 from engagements.common.tables import amounts, as_csv
+from engagements.page_access import finance_page
 from engagements.payouts.queries import payments_for
 from engagements.people import reauthentication, second_person
 
@@ -31,7 +32,7 @@ COLUMNS = (
 )
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def record(request: HttpRequest, pk: int) -> HttpResponse:
     """Record a payment for an invoice."""
@@ -66,7 +67,7 @@ def record(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "billing/payment.html", context, status=status)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 @reauthentication.with_reauthentication
 def confirm(request: HttpRequest, pk: int) -> HttpResponse:
@@ -81,7 +82,7 @@ def confirm(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("payment-record", pk=payment.invoice_id)
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def payment_list(request: HttpRequest) -> HttpResponse:
     """Payments: `q` searches, `kind`, `since` and `until` filter, `format=csv` downloads."""

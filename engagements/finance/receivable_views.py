@@ -19,6 +19,7 @@ from engagements.documents.render import render_pdf
 from engagements.documents.renderable import RenderableDocument
 from engagements.finance import receivables
 from engagements.ledger.forms import PeriodForm
+from engagements.page_access import finance_page
 from engagements.people.models import Customer
 from engagements.settlements import customer_accounts
 
@@ -26,7 +27,7 @@ AGED_COLUMNS = ("Customer", "Currency", *receivables.BUCKETS, "Total")
 VAT_COLUMNS = ("Currency", "Treatment", "Rate percent", "Net", "Tax")
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def aged(request: HttpRequest) -> HttpResponse:
     """Receivables by customer and days overdue; `format=csv` downloads them."""
@@ -47,7 +48,7 @@ def aged(request: HttpRequest) -> HttpResponse:
     return render(request, "finance/receivables.html", context)
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def vat(request: HttpRequest) -> HttpResponse:
     """VAT figures of the chosen months, checked against the ledger."""
@@ -70,7 +71,7 @@ def vat(request: HttpRequest) -> HttpResponse:
     return render(request, "finance/vat.html", context, status=status)
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def statement(request: HttpRequest, pk: int) -> HttpResponse:
     """A customer's statement of account as PDF, as of today."""

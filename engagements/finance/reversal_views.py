@@ -25,6 +25,7 @@ from engagements.common.pages import UNPROCESSABLE
 from engagements.ledger import effects
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
+from engagements.page_access import finance_page
 from engagements.people import reauthentication
 from engagements.settlements.calculation import PlannedEntry
 from engagements.settlements.models import Settlement
@@ -62,7 +63,7 @@ class ReversalForm(forms.Form):
             del self.fields["bank_line"]
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def propose(request: HttpRequest, pk: int) -> HttpResponse:
     """Show what a reversal leads to; with `confirm`, propose it."""
@@ -98,7 +99,7 @@ def propose(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "billing/reversal.html", context, status=status)
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD"])
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """One reversal with what it leads to, and the buttons of the second person."""
@@ -117,7 +118,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "billing/reversal_show.html", context)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 @reauthentication.with_reauthentication
 def approve(request: HttpRequest, pk: int) -> HttpResponse:
@@ -131,7 +132,7 @@ def approve(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("reversal", pk=pk)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def void(request: HttpRequest, pk: int) -> HttpResponse:
     """Void a proposed reversal."""

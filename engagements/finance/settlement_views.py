@@ -19,6 +19,7 @@ from engagements.common.steps import Performed, perform
 from engagements.contracts.models import ContractVersion
 from engagements.documents.models import Document
 from engagements.engagement.models import Stage
+from engagements.page_access import finance_page
 from engagements.payouts import refund_accounts, refunds, transfer_files
 from engagements.people import reauthentication
 from engagements.runs import estimates
@@ -68,14 +69,14 @@ STEPS: dict[str, Performed[Settlement]] = {
 }
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def settlement_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One settlement with its calculation, actions and history."""
     return _page(request, access.settlement_for(request.user, pk))
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def perform_step(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Perform a step of a settlement."""
@@ -88,10 +89,10 @@ def perform_step(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 
 # The approval releases money, so it needs a fresh sign-in.
-approve = access.finance_page(require_POST(reauthentication.with_reauthentication(perform_step)))
+approve = finance_page(require_POST(reauthentication.with_reauthentication(perform_step)))
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def propose(request: HttpRequest, reference: str) -> HttpResponse:
     """Show the calculation of a settlement proposed now; POST proposes it.

@@ -18,7 +18,8 @@ from engagements.billing.write_off_models import WriteOff
 from engagements.common.errors import ApplicationError
 from engagements.disputes.models import MeasurementDispute
 from engagements.ledger.period_models import Period, PeriodReopening
-from engagements.payouts.models import OverpaymentRefund
+from engagements.page_access import finance_page
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.people import reauthentication, second_person
 from engagements.people.approval_models import FinanceGrant
 from engagements.people.proposals import Proposal
@@ -78,7 +79,7 @@ PAGES: dict[str, Callable[[HttpRequest, int], str]] = {
 }
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def approve_alone(request: HttpRequest, subject: str) -> HttpResponse:
     """Record the sole owner's approval of a subject; its page then allows every step."""

@@ -17,6 +17,7 @@ from engagements.common import money
 from engagements.common.integers import whole
 from engagements.common.tables import amounts, as_csv
 from engagements.finance import approvals, at_risk
+from engagements.page_access import finance_page
 from engagements.payouts import queries as overpayments
 from engagements.settlements import customer_accounts, finance_mails, queries
 from engagements.settlements.labels import next_step
@@ -30,7 +31,7 @@ RISK_COLUMNS = (
 )
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     """Open tasks of finance, money at risk and recent payments."""
@@ -76,7 +77,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     return render(request, "finance/overview.html", context)
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def account(request: HttpRequest, pk: int) -> HttpResponse:
     """A customer's account by currency; `format=csv` downloads it."""
@@ -95,7 +96,7 @@ def account(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "finance/account.html", {"customer": customer, "accounts": accounts})
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def money_at_risk(request: HttpRequest) -> HttpResponse:
     """The refund liability by engagement, with the latest estimate of the ratio."""

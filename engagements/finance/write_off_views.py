@@ -16,10 +16,11 @@ from engagements.billing.write_off_forms import WriteOffForm
 from engagements.billing.write_off_models import WriteOff
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
+from engagements.page_access import finance_page
 from engagements.people import reauthentication
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def propose(request: HttpRequest, pk: int) -> HttpResponse:
     """Write off a part of an invoice, or propose it above the limit."""
@@ -48,7 +49,7 @@ def propose(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "billing/write_off.html", context, status=status)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 @reauthentication.with_reauthentication
 def approve(request: HttpRequest, pk: int) -> HttpResponse:
@@ -62,7 +63,7 @@ def approve(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("invoice", pk=row.invoice_id)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def void(request: HttpRequest, pk: int) -> HttpResponse:
     """Void a proposed write-off, with a reason."""

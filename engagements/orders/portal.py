@@ -17,11 +17,12 @@ from engagements.orders import services as orders
 from engagements.orders.forms import AcceptOrderForm
 from engagements.orders.models import AuditOrder
 from engagements.orders.terms import terms_of
+from engagements.page_access import portal_page
 from engagements.people import reauthentication
 from engagements.people.signatories import signatories_of
 
 
-@access.portal_page
+@portal_page
 @require_safe
 def order_page(request: HttpRequest, reference: str) -> HttpResponse:
     """Show the newest audit order."""
@@ -32,7 +33,7 @@ def order_page(request: HttpRequest, reference: str) -> HttpResponse:
     return _render(request, access.audit_order_for(request.user, reference, order.number))
 
 
-@access.portal_page
+@portal_page
 @require_POST
 def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     """Accept the terms that were shown, after a fresh sign-in."""
@@ -58,7 +59,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     return _render(request, order, accept_form=form, status=422)
 
 
-@access.portal_page
+@portal_page
 @require_POST
 def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     """Decline the order, with a reason."""

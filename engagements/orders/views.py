@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
-from engagements.access import actor, consultant_page
+from engagements.access import actor
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
 from engagements.documents.models import Document
@@ -19,6 +19,7 @@ from engagements.engagement.models import Stage
 from engagements.orders import services as orders
 from engagements.orders.forms import OfferOrderForm, WithdrawOrderForm
 from engagements.orders.models import AuditOrder
+from engagements.page_access import consultant_page
 
 DAYS_OPEN = timedelta(days=14)
 

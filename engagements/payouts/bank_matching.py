@@ -21,7 +21,8 @@ from engagements.common.money import format_money
 from engagements.engagement import stages
 from engagements.payouts import overpayment_refunds, postings, refunds
 from engagements.payouts.match_models import TransferMatch
-from engagements.payouts.models import OverpaymentRefund, Transfer
+from engagements.payouts.models import Transfer
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.people.models import User
 from engagements.settlements import finance_mails
 

@@ -9,7 +9,8 @@ from django.db.models import F, Q
 
 from benchmarks.triggers import AppendOnly
 from engagements.billing.bank_models import BankLine
-from engagements.payouts.models import OverpaymentRefund, Transfer
+from engagements.payouts.models import Transfer
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.payouts.triggers import (
     CHECK_MATCH,
 )

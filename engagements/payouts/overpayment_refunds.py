@@ -27,7 +27,8 @@ from engagements.ledger import effects
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
 from engagements.payouts import postings, refund_accounts, refunds
-from engagements.payouts.models import OverpaymentRefund, Transfer, TransferFile
+from engagements.payouts.models import Transfer, TransferFile
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.payouts.overpayments import positive_amount, require_overpaid, withdraw
 from engagements.people import second_person
 from engagements.people.models import User

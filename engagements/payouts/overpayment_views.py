@@ -21,13 +21,14 @@ from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.common.pages import UNPROCESSABLE
 from engagements.common.steps import Action, Performed, available_actions, perform
+from engagements.page_access import finance_page
 from engagements.payouts import overpayment_refunds, overpayments, refund_accounts
 from engagements.payouts.forms import (
     MoveForm,
     OverpaymentRefundForm,
     OverpaymentRefundVoidForm,
 )
-from engagements.payouts.models import OverpaymentRefund
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.payouts.queries import (
     eligible_invoices,
     is_covered_by_settlement,
@@ -85,14 +86,14 @@ STEPS: dict[str, Performed[OverpaymentRefund]] = {
 }
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """The overpayment of an invoice."""
     return _page(request, access.invoice_for(request.user, pk))
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def move(request: HttpRequest, pk: int) -> HttpResponse:
     """Preview a move to another invoice; with `confirm`, make it."""
@@ -121,7 +122,7 @@ def move(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request, invoice, move_form=form, entries=entries)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def propose_refund(request: HttpRequest, pk: int) -> HttpResponse:
     """Preview a refund; with `confirm`, propose it."""
@@ -142,7 +143,7 @@ def propose_refund(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request, invoice, refund_form=form, entries=entries)
 
 
-@access.finance_page
+@finance_page
 @require_POST
 def perform_step(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Perform a step of a refund."""
@@ -154,7 +155,7 @@ def perform_step(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 
 # Sending moves money, so it needs a fresh sign-in.
-send = access.finance_page(require_POST(reauthentication.with_reauthentication(perform_step)))
+send = finance_page(require_POST(reauthentication.with_reauthentication(perform_step)))
 
 
 def _move_form(invoice: Invoice, request: HttpRequest | None = None) -> MoveForm:

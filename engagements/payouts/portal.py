@@ -12,6 +12,7 @@ from engagements.access import actor
 from engagements.common.errors import ApplicationError
 from engagements.common.integers import wholes
 from engagements.common.pages import UNPROCESSABLE
+from engagements.page_access import portal_page
 from engagements.payouts import refund_accounts
 from engagements.payouts.refund_account_views import BankAccountForm
 from engagements.people import reauthentication
@@ -20,7 +21,7 @@ from engagements.people.models import Customer
 FORBIDDEN = 403
 
 
-@access.portal_page
+@portal_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def refund_account(request: HttpRequest, reference: str) -> HttpResponse:
     """Show the customer's refund account; POST confirms the one in `account`, or enters another."""

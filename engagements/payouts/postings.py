@@ -14,7 +14,8 @@ from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
 from engagements.ledger.posting import open_day, post_effect
 from engagements.payouts.match_models import TransferMatch
-from engagements.payouts.models import OverpaymentRefund, Transfer
+from engagements.payouts.models import Transfer
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.settlements.postings import settlement_position
 
 

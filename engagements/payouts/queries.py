@@ -11,7 +11,7 @@ from engagements.billing.balances import issued_invoices, open_invoices
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.engagement.models import Engagement, Stage
-from engagements.payouts.models import OverpaymentRefund
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.settlements.queries import live_settlements
 
 if TYPE_CHECKING:

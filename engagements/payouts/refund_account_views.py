@@ -15,6 +15,7 @@ from engagements import access
 from engagements.access import actor
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
+from engagements.page_access import finance_page
 from engagements.payouts import refund_accounts
 from engagements.people import reauthentication
 from engagements.people.bank_accounts import BankAccount
@@ -53,7 +54,7 @@ def _validated(validate: Callable[[str], str], text: str) -> str:
         raise ValidationError(str(error), code=error.code) from error
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 @reauthentication.with_reauthentication
 def bank_account(request: HttpRequest, pk: int) -> HttpResponse:

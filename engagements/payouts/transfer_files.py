@@ -20,7 +20,8 @@ from engagements.billing.balances import balance_of
 from engagements.common.errors import ApplicationError
 from engagements.engagement import stages
 from engagements.payouts import overpayment_refunds, refund_accounts, refunds
-from engagements.payouts.models import OverpaymentRefund, TransferFile
+from engagements.payouts.models import TransferFile
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.payouts.queries import is_covered_by_settlement, overpaid_amount
 from engagements.people import second_person
 from engagements.people.bank_accounts import BankAccount

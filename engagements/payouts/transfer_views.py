@@ -19,8 +19,10 @@ from engagements.common.errors import ApplicationError
 from engagements.common.integers import wholes
 from engagements.common.pages import UNPROCESSABLE
 from engagements.engagement.models import Engagement
+from engagements.page_access import finance_page
 from engagements.payouts import refund_accounts, transfer_files
-from engagements.payouts.models import OverpaymentRefund, TransferFile
+from engagements.payouts.models import TransferFile
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.payouts.queries import open_overpayment_refunds
 from engagements.people import reauthentication
 from engagements.people.bank_accounts import BankAccount
@@ -31,7 +33,7 @@ from engagements.settlements.queues import Queue
 FILES_SHOWN = 20
 
 
-@access.finance_page
+@finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def make(request: HttpRequest) -> HttpResponse:
     """Show the refunds to transfer and the latest files; POST makes the file of those chosen.
@@ -138,7 +140,7 @@ def new_message_id() -> str:
     return f"TWOFOLD-{uuid4().hex[:20].upper()}"
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def file(request: HttpRequest, pk: int) -> HttpResponse:
     """The transfers of a file; `format=xml` downloads its bytes as made."""

@@ -14,6 +14,7 @@ from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
 from engagements.contracts import versions
+from engagements.page_access import portal_page
 from engagements.people import reauthentication
 from engagements.runs import attempts
 from engagements.settlements.calculation import preview
@@ -30,7 +31,7 @@ class EndForCauseForm(forms.Form):
     )
 
 
-@access.portal_page
+@portal_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def end_for_cause(request: HttpRequest, reference: str) -> HttpResponse:
     """Show what an end for cause means for the money; POST ends the contract, signed in afresh."""

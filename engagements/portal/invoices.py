@@ -14,11 +14,12 @@ from engagements import access
 from engagements.billing import e_invoice, e_invoice_views
 from engagements.billing import queries as billing
 from engagements.engagement.models import Engagement
+from engagements.page_access import portal_page
 from engagements.payouts.queries import overpaid_amount
 from engagements.settlements import customer_accounts
 
 
-@access.portal_page
+@portal_page
 @require_safe
 def xrechnung(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Download an invoice of one engagement as XRechnung."""
@@ -28,7 +29,7 @@ def xrechnung(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     return e_invoice_views.xrechnung_response(invoice)
 
 
-@access.portal_page
+@portal_page
 @require_safe
 def invoices(request: HttpRequest, reference: str) -> HttpResponse:
     """List the invoices of an engagement with their PDFs, and its account."""

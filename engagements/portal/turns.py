@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from engagements.billing.balances import open_invoices
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
-from engagements.contracts.models import Acceptance, ContractVersion, Party
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.signing_models import Acceptance
 from engagements.contracts.time_box.models import Pause
 from engagements.engagement.models import Engagement, Stage
 from engagements.people.bank_accounts import BankAccount

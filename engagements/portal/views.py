@@ -21,6 +21,7 @@ from engagements.contracts.milestones import services as milestones
 from engagements.contracts.milestones.forms import AcceptHandoverForm, ContestHandoverForm
 from engagements.contracts.time_box.waiting import paused_from
 from engagements.engagement.models import Engagement, Stage
+from engagements.page_access import portal_page
 from engagements.people import reauthentication
 from engagements.portal.labels import FINDING_LABELS, OUTCOME_SENTENCE, STAGE_LABELS
 from engagements.portal.money import milestone_row, settlement_text
@@ -43,7 +44,7 @@ def _can_sign(request: HttpRequest, page: PortalEngagement) -> bool:
     return access.may_sign(request.user, page.engagement.customer)
 
 
-@access.portal_page
+@portal_page
 @require_safe
 def engagement_list(request: HttpRequest) -> HttpResponse:
     """List the customer's engagements with their next steps, the customer's turn first."""
@@ -64,7 +65,7 @@ def engagement_list(request: HttpRequest) -> HttpResponse:
     return render(request, "portal/engagement_list.html", {"rows": rows, "listed": listed})
 
 
-@access.portal_page
+@portal_page
 @require_safe
 def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
     """Show one engagement: status, next step, audit, milestones, runs and documents."""
@@ -97,7 +98,7 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
     return render(request, "portal/engagement.html", context)
 
 
-@access.portal_page
+@portal_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def handover(request: HttpRequest, reference: str) -> HttpResponse:
     """Accept the handover after a fresh sign-in, which makes a part of the fee due."""
@@ -121,7 +122,7 @@ def handover(request: HttpRequest, reference: str) -> HttpResponse:
     return _handover_page(request, engagement, form)
 
 
-@access.portal_page
+@portal_page
 @require_POST
 def contest_handover(request: HttpRequest, reference: str) -> HttpResponse:
     """State a defect of the handover."""

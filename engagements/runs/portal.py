@@ -17,6 +17,7 @@ from engagements import access, charts
 from engagements.access import actor
 from engagements.charts import describe
 from engagements.charts.responses import addresses, known_theme
+from engagements.page_access import portal_page
 from engagements.people.models import User
 from engagements.runs import bundles, controls, operator_account, record_files
 from engagements.runs.estimates import estimate_of
@@ -47,7 +48,7 @@ FILES = ("record.json", "benchmark.json", "candidate")
 STOP_POLLING = 286
 
 
-@access.portal_page
+@portal_page
 @require_safe
 def run_page(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Show an acceptance run, live or measured, and how to repeat it."""
@@ -55,7 +56,7 @@ def run_page(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     return render(request, "runs/portal_run.html", {**_live(run), **_measured(run, actor(request))})
 
 
-@access.portal_page
+@portal_page
 @require_safe
 def run_live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Render the live fragment; render the whole page and stop polling once the run has ended."""
@@ -71,7 +72,7 @@ def run_live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     return response
 
 
-@access.portal_page
+@portal_page
 @require_safe
 def run_chart(
     request: HttpRequest, reference: str, pk: int, chart: str, theme: str
@@ -87,7 +88,7 @@ def run_chart(
     )
 
 
-@access.portal_page
+@portal_page
 @require_safe
 def run_file(request: HttpRequest, reference: str, pk: int, name: str) -> HttpResponse:
     """Download the record, the benchmark or the candidate."""

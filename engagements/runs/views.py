@@ -13,12 +13,13 @@ from django.utils.http import quote_etag
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engagements import access
-from engagements.access import actor, consultant_page, may_act
+from engagements.access import actor, may_act
 from engagements.charts import responses
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.engagement.models import Stage
+from engagements.page_access import consultant_page
 from engagements.runs import attempts, bundles, controls, notices, operator_account, record_files
 from engagements.runs import chart_views as pictures
 from engagements.runs import services as runs

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from engagements import access
 from engagements.common.pages import query_of
 from engagements.common.tables import amounts, as_csv
+from engagements.page_access import finance_page
 from engagements.settlements import queues
 from engagements.settlements.labels import next_step
 from engagements.settlements.models import Settlement
@@ -26,7 +27,7 @@ COLUMNS = (
 )
 
 
-@access.finance_page
+@finance_page
 @require_safe
 def settlement_list(request: HttpRequest) -> HttpResponse:
     """List settlements in a `queue`, searched by `q`; `format=csv` downloads them."""

@@ -11,7 +11,7 @@ from django.db.models import F, Q, Value
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
+from benchmarks.triggers import FSM, Protect, ReadOnly
 from engagements.billing.models import Invoice
 from engagements.billing.payment_triggers import limit_refunds
 from engagements.common.money import format_money
@@ -296,24 +296,3 @@ def holds(dispute: MeasurementDispute) -> bool:
     """Whether the dispute of an acceptance run holds a settlement: open, or the repeat met the
     target after the refund was sent and finance has not booked that yet."""
     return dispute.state == "open" or dispute.awaits_booking
-
-
-class SettlementCreditNote(models.Model):
-    """A credit note that a settlement caused. Append-only."""
-
-    settlement = models.ForeignKey(Settlement, on_delete=models.PROTECT, related_name="+")
-    invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="+")
-
-    class Meta:
-        db_table = "engagements_settlement_credit_notes"
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["settlement", "invoice"], name="settlement_credit_note_once"
-            ),
-        ]
-        triggers: ClassVar = [
-            AppendOnly(),
-        ]
-
-    def __str__(self) -> str:
-        return f"credit note {self.invoice_id} of settlement {self.settlement_id}"

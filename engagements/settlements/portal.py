@@ -11,6 +11,7 @@ from engagements import access
 from engagements.access import actor
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
+from engagements.page_access import portal_page
 from engagements.settlements import disputes
 from engagements.settlements.forms import DisputeForm
 from engagements.settlements.queries import settlement_of
@@ -18,7 +19,7 @@ from engagements.settlements.queries import settlement_of
 FORBIDDEN = 403
 
 
-@access.portal_page
+@portal_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def dispute(request: HttpRequest, reference: str) -> HttpResponse:
     """Show the settlement's disputes; POST raises one."""
@@ -51,7 +52,7 @@ def dispute(request: HttpRequest, reference: str) -> HttpResponse:
     return render(request, "settlements/dispute.html", context, status=status)
 
 
-@access.portal_page
+@portal_page
 @require_POST
 def withdraw(request: HttpRequest, reference: str) -> HttpResponse:
     """Withdraw the open dispute, which ends the hold."""

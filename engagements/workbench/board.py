@@ -10,10 +10,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from engagements.access import actor, consultant_page, may_act
+from engagements.access import actor, may_act
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, query_of, show_error
 from engagements.engagement.forms import EngagementForm
 from engagements.engagement.models import Stage
+from engagements.page_access import consultant_page
 from engagements.workbench import board_queries as boards
 from engagements.workbench import opening as engagements
 from engagements.workbench.board_queries import Group

@@ -10,11 +10,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access, closing
-from engagements.access import actor, consultant_page, may_act
+from engagements.access import actor, may_act
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.documents import failures
 from engagements.engagement.forms import ReasonForm
 from engagements.engagement.models import Engagement, Stage
+from engagements.page_access import consultant_page
 from engagements.runs.measured import run_row
 from engagements.runs.summary import record_of
 from engagements.workbench.next_step import Next, next_step, steps

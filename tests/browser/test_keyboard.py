@@ -9,7 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from consultancy.demo.users import DemoUsers
-from engagements.contracts.models import Acceptance
+from engagements.contracts.signing_models import Acceptance
 from tests.browser import page_actions
 from tests.browser.conftest import Window
 from tests.engagements import story

@@ -9,7 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from engagements.audit.models import Finding
-from engagements.contracts.models import Acceptance
+from engagements.contracts.signing_models import Acceptance
 from engagements.people.models import User
 from engagements.runs import explanations
 from engagements.runs.models import EngagementRun

@@ -20,10 +20,10 @@ def production(**changes: str | None) -> dict[str, str]:
         "BROKER_URL": "redis://broker.example.org:6379/0",
         "EMAIL_URL": "smtp+tls://user:x@mail.example.org:587",
         "TWOFOLD_FROM_EMAIL": "twofold@example.org",
-        "TWOFOLD_HOUSE_NAME": "Kernels Ltd",
-        "TWOFOLD_HOUSE_ADDRESS": "1 Warp Street",
-        "TWOFOLD_HOUSE_VAT_ID": "DE136695976",
-        "TWOFOLD_HOUSE_IBAN": "DE89370400440532013000",
+        "TWOFOLD_COMPANY_NAME": "Kernels Ltd",
+        "TWOFOLD_COMPANY_ADDRESS": "1 Warp Street",
+        "TWOFOLD_COMPANY_VAT_ID": "DE136695976",
+        "TWOFOLD_COMPANY_IBAN": "DE89370400440532013000",
         **changes,
     }
     return {name: value for name, value in variables.items() if value is not None}

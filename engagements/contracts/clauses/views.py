@@ -12,11 +12,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from engagements import access
-from engagements.access import actor, consultant_page
+from engagements.access import actor
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.contracts.clauses import services as clauses
 from engagements.contracts.clauses.models import Clause
 from engagements.contracts.clauses.services import changes, published
+from engagements.page_access import consultant_page
 
 
 class ClauseForm(forms.Form):

@@ -12,7 +12,8 @@ from benchmarks.records.canonical import digest_of_bytes
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.contracts import wording
-from engagements.contracts.models import Acceptance, ContractVersion, Party
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.signing_models import Acceptance
 from engagements.contracts.terms import pauses_of, terms_of
 from engagements.contracts.time_box.services import last_day
 from engagements.documents import formatting

@@ -18,9 +18,10 @@ from engagements.contracts.milestones.forms import HandOverForm
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement, Stage
+from engagements.page_access import consultant_page
 
 
-@access.consultant_page
+@consultant_page
 @require_POST
 def hand_over(request: HttpRequest, reference: str) -> HttpResponse:
     """Hand over the deliverables; the customer accepts them or states a defect."""

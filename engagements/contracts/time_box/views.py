@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
-from engagements.access import actor, consultant_page, may_act
+from engagements.access import actor, may_act
 from engagements.charts import responses
 from engagements.common.client_ip import current_address
 from engagements.common.date_fields import DayField
@@ -31,6 +31,7 @@ from engagements.contracts.time_box.burn_down import BurnDown, burn_down_of
 from engagements.contracts.time_box.models import TimeEntry
 from engagements.contracts.time_box.waiting import paused_from, terminable_from
 from engagements.engagement.models import Engagement, Stage
+from engagements.page_access import consultant_page, portal_page
 
 # The contract's notice of a termination for convenience.
 NOTICE_WORKING_DAYS = 5
@@ -125,7 +126,7 @@ def provided(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     return _provided(request, reference, pk, page="engagement-time")
 
 
-@access.portal_page
+@portal_page
 @require_POST
 def provided_by_customer(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Record for the customer that it provided an item today."""

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from engagements import access
-from engagements.access import actor, consultant_page
+from engagements.access import actor
 from engagements.audit import findings, subjects
 from engagements.audit.models import Audit
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
@@ -23,6 +23,7 @@ from engagements.evidence import services as evidence
 from engagements.evidence.forms import FilesForm
 from engagements.evidence.services import LARGEST_FILE_BYTES
 from engagements.evidence.views import keep
+from engagements.page_access import consultant_page
 from engagements.people.models import User
 from engagements.workbench.profile.bench import bench_of
 from engagements.workbench.profile.forms import FORMS

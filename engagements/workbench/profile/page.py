@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from engagements import access
-from engagements.access import consultant_page, may_act
+from engagements.access import may_act
 from engagements.audit import report_views
 from engagements.audit import rules as checks
 from engagements.audit.audit_inputs import subject_of
@@ -23,6 +23,7 @@ from engagements.audit.rules.suggestions import suggest
 from engagements.engagement.models import Engagement, Stage
 from engagements.evidence import services as evidence
 from engagements.evidence.forms import FilesForm
+from engagements.page_access import consultant_page
 from engagements.workbench.profile import pictures
 from engagements.workbench.profile.bench import Bench, bench_of
 from engagements.workbench.profile.forms import FORMS, initial_of

@@ -9,12 +9,12 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from engagements import access
-from engagements.access import consultant_page
 from engagements.audit.report_views import DRAWING
 from engagements.charts import responses
 from engagements.charts.palette import Theme
 from engagements.charts.responses import addresses, known_theme
 from engagements.evidence import charts as evidence_charts
+from engagements.page_access import consultant_page
 from engagements.workbench.profile.bench import Bench, bench_of
 
 

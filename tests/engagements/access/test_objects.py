@@ -16,6 +16,7 @@ from engagements import access
 from engagements.common import pages
 from engagements.contracts import offers
 from engagements.documents.models import Document
+from engagements.page_access import consultant_page, finance_page, portal_page
 from engagements.people.models import Membership, User
 from tests.engagements.world import World
 
@@ -175,13 +176,13 @@ def test_roles_grant_permissions(
 @pytest.mark.parametrize(
     ("guard", "method", "allowed", "denied"),
     [
-        (access.consultant_page, "GET", HOUSE, ()),
-        (access.consultant_page, "POST", ("consultant", "admin"), ("finance", "controller")),
-        (access.finance_page, "GET", ("finance", "controller", "admin"), ("consultant",)),
-        (access.finance_page, "POST", ("finance", "controller"), ("consultant", "admin")),
-        (access.portal_page, "GET", (*HOUSE, *OWN, *STRANGERS), ()),
-        (access.portal_page, "POST", (*OWN, *STRANGERS), HOUSE),
-        (access.portal_page, "DELETE", (*OWN, *STRANGERS), HOUSE),
+        (consultant_page, "GET", HOUSE, ()),
+        (consultant_page, "POST", ("consultant", "admin"), ("finance", "controller")),
+        (finance_page, "GET", ("finance", "controller", "admin"), ("consultant",)),
+        (finance_page, "POST", ("finance", "controller"), ("consultant", "admin")),
+        (portal_page, "GET", (*HOUSE, *OWN, *STRANGERS), ()),
+        (portal_page, "POST", (*OWN, *STRANGERS), HOUSE),
+        (portal_page, "DELETE", (*OWN, *STRANGERS), HOUSE),
     ],
 )
 def test_pages_admit_their_roles(

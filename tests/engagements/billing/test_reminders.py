@@ -12,7 +12,8 @@ from django.db import IntegrityError, transaction
 from engagements import documents
 from engagements.billing import credit_notes, payments, reminders
 from engagements.billing import mails as invoice_mails
-from engagements.billing.models import Invoice, Reminder
+from engagements.billing.models import Invoice
+from engagements.billing.reminder_models import Reminder
 from engagements.common import links
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.milestones import services as milestones

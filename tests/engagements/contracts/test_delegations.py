@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from engagements.contracts import delegations, mails
-from engagements.contracts.models import Acceptance, ContractVersion, Party
-from engagements.contracts.signing_models import Delegation
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.signing_models import Acceptance, Delegation
 from engagements.contracts.terms import terms_of
 from engagements.notifications.models import Mail
 from engagements.people.models import Membership, User

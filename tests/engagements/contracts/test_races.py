@@ -10,7 +10,8 @@ import pytest
 from engagements.contracts import amendments, offers
 from engagements.contracts.clauses import services as clauses
 from engagements.contracts.clauses.models import Clause
-from engagements.contracts.models import Acceptance, ContractVersion, Party
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.signing_models import Acceptance
 from engagements.contracts.time_box import hours, warnings
 from engagements.contracts.time_box.models import TimeBox, TimeBoxWarning, TimeEntry
 from engagements.engagement.models import Engagement, Stage

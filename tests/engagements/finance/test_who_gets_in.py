@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from engagements.billing import bank_imports
 from engagements.billing.bank_models import BankLine
-from engagements.payouts.models import OverpaymentRefund
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from tests.engagements import story as stories
 from tests.engagements.billing.test_bank_imports import statement
 from tests.engagements.story import Story

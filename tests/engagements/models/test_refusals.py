@@ -16,7 +16,7 @@ from engagements.audit import services as audits
 from engagements.billing import invoices
 from engagements.billing.payment_models import Payment
 from engagements.contracts.milestones.models import Milestone
-from engagements.contracts.models import Acceptance
+from engagements.contracts.signing_models import Acceptance
 from engagements.documents.models import Document
 from tests.database_constraints import accepted_columns, delete, violates, write
 from tests.engagements.world import World, today

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from engagements.billing.models import Invoice
 from engagements.payouts import overpayment_refunds
-from engagements.payouts.models import OverpaymentRefund
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from tests.engagements.world import World
 
 

@@ -13,7 +13,7 @@ from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.payouts import overpayment_refunds
-from engagements.payouts.models import OverpaymentRefund
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from tests.engagements import story as stories
 from tests.engagements.sessions import sign_in, sign_in_by_password
 from tests.engagements.story import Story

@@ -17,7 +17,7 @@ from engagements.ledger import chart
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
 from engagements.payouts import overpayment_refunds, overpayments, refund_accounts, transfer_files
-from engagements.payouts.models import OverpaymentRefund
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.payouts.queries import open_overpayment_refunds, overpaid_invoices
 from engagements.people.models import User
 from engagements.settlements import services as settlements

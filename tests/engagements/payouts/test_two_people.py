@@ -19,7 +19,8 @@ from engagements.billing.payment_models import Payment, PaymentConfirmation
 from engagements.finance import grants
 from engagements.notifications.models import Mail
 from engagements.payouts import overpayment_refunds, refund_accounts, refunds, transfer_files
-from engagements.payouts.models import OverpaymentRefund, Transfer
+from engagements.payouts.models import Transfer
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.people.bank_accounts import BankAccount, BankAccountConfirmation
 from engagements.people.models import Role, User
 from engagements.settlements import services as settlements

@@ -20,7 +20,7 @@ from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.orders import services as orders
 from engagements.orders.models import AuditOrder
 from engagements.payouts import overpayment_refunds
-from engagements.payouts.models import OverpaymentRefund
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from tests.engagements.billing.test_bank_imports import imported, statement
 from tests.engagements.proofs.test_stealing import Steps, marks, propose_write_off, thefts
 from tests.engagements.world import World, closed_month, days, today, undone

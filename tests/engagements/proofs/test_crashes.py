@@ -29,7 +29,7 @@ from engagements.payouts import (
     refunds,
     transfer_files,
 )
-from engagements.payouts.models import OverpaymentRefund
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.runs import services as runs
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement

@@ -24,7 +24,8 @@ from engagements.common.errors import ApplicationError
 from engagements.finance import grants
 from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.payouts import overpayment_refunds, refund_accounts, refunds, transfer_files
-from engagements.payouts.models import OverpaymentRefund, Transfer
+from engagements.payouts.models import Transfer
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.people.approval_models import FinanceGrant
 from engagements.people.bank_accounts import BankAccount
 from engagements.people.models import Role, User

@@ -10,7 +10,8 @@ from engagements.billing import bank_imports, payments
 from engagements.billing.balances import balance_of
 from engagements.billing.bank_models import BankLine
 from engagements.billing.payment_models import Payment
-from engagements.contracts.models import Acceptance, Party
+from engagements.contracts.models import Party
+from engagements.contracts.signing_models import Acceptance
 from engagements.contracts.time_box.models import TimeBox
 from engagements.engagement.models import Engagement, Stage
 from engagements.payouts import overpayment_refunds, overpayments

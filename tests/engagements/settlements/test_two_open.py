@@ -17,7 +17,8 @@ from engagements.billing import credit_notes, invoices, reminders
 from engagements.billing.balances import issued_invoices, open_invoices
 from engagements.billing.line_proposals import Match
 from engagements.billing.milestones import milestone_lines
-from engagements.billing.models import Invoice, Reminder
+from engagements.billing.models import Invoice
+from engagements.billing.reminder_models import Reminder
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.contracts.drafting import MilestoneDraft

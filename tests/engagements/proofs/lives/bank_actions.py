@@ -11,7 +11,8 @@ from engagements.billing.balances import balance_of
 from engagements.billing.bank_models import BankLine
 from engagements.common import money
 from engagements.payouts import bank_matching
-from engagements.payouts.models import OverpaymentRefund, Transfer
+from engagements.payouts.models import Transfer
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from tests.engagements.billing.test_bank_imports import imported, statement
 from tests.engagements.proofs.lives.actions import BILLED, WHICH, request
 from tests.engagements.proofs.lives.settlement_actions import SettlementActions

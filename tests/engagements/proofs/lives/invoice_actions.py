@@ -12,7 +12,7 @@ from engagements.billing.payment_models import Payment
 from engagements.common import money
 from engagements.contracts.milestones.models import Milestone
 from engagements.payouts import overpayment_refunds, overpayments
-from engagements.payouts.models import OverpaymentRefund
+from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.settlements.models import Settlement
 from tests.engagements.proofs.lives.actions import BILLED, SIGNED, WHICH, Actions, request
 from tests.engagements.world import days

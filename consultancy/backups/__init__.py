@@ -1,0 +1,1 @@
+"""Backup, restore and proof of the database and the stored files."""

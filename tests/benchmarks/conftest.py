@@ -25,8 +25,8 @@ from kernels import catalogue
 from tests import referee_key
 
 OPERATOR = "shared_prefix_attention"
-PRETENDER = Path(__file__).with_name("pretender.py")
-ROOT = PRETENDER.parent.parent.parent
+FAKE_REFEREE = Path(__file__).with_name("fake_referee.py")
+ROOT = FAKE_REFEREE.parent.parent.parent
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def pretend(settings: Any) -> Callable[..., None]:
 
 def pretended(behaviour: str) -> list[str]:
     """The command line of a harness that behaves like that."""
-    return [sys.executable, str(PRETENDER), behaviour]
+    return [sys.executable, str(FAKE_REFEREE), behaviour]
 
 
 def publish_to(url: str) -> None:

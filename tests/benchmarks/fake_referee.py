@@ -1,4 +1,4 @@
-"""Stands in for the harness: misbehaves on request, as `pretender.py BEHAVIOUR run … --out R`.
+"""Stands in for the harness: misbehaves on request, as `fake_referee.py BEHAVIOUR run … --out R`.
 
 Run as a program by the tests of the supervisor; uses the standard library alone.
 """

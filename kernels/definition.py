@@ -116,8 +116,7 @@ class Definition:
     Inputs are new for every call. `tolerances` are the Program's by dtype, `operator_tolerances`
     those of the operator alone; without them, the Program's. `chain` names, by program input, the
     program output of a call that signs it for the next one (`benchmarks.harness.devices.chaining`),
-    as decoding feeds its results back; both have as many elements. Without it, calls are
-    independent.
+    as decoding feeds its results back. Without it, calls are independent.
     """
 
     operator: str
@@ -220,7 +219,7 @@ class Protocol:
     interrupted_band: float = 0.03
     account_margin: float = 0.2
     aa_width: float = 1.0
-    rules: int = 3
+    rules: int = 4
     allowed_reach: tuple[str, ...] = ()
     estimator: Literal["means", "adjacent_pairs"] = "means"
     spare_cores: int = 0

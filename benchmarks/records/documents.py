@@ -98,7 +98,7 @@ _PROTOCOL = schemas.exactly(
     interrupted_band=schemas.SHARE,
     account_margin=schemas.SHARE,
     aa_width=schemas.POSITIVE,
-    rules={"enum": [1, 2, 3]},
+    rules={"enum": [1, 2, 3, 4]},
     allowed_reach=schemas.listed(schemas.TEXT),
     estimator={"enum": ["means", "adjacent_pairs"]},
     spare_cores=schemas.COUNT,
@@ -216,7 +216,7 @@ def _check_axes(document: dict[str, Any]) -> None:
 
 
 def _check_chain(document: dict[str, Any]) -> None:
-    """Require a random floating-point input, and an output of as many elements, for each link."""
+    """Require an input of normally distributed floats, or an index, and an output for each link."""
     definition = document["definition"]
     specs = {
         part: {spec["name"]: spec for spec in definition[f"program_{part}"]}
@@ -226,21 +226,16 @@ def _check_chain(document: dict[str, Any]) -> None:
         given, result = specs["inputs"].get(name), specs["outputs"].get(source)
         if given is None or result is None:
             raise InvalidBenchmark(f"benchmark $.definition.chain: no input {name} or no {source}")
-        if given["distribution"] != "normal" or "int" in given["dtype"]:
+        if "float8" in given["dtype"] + result["dtype"]:
             raise InvalidBenchmark(
-                f"benchmark $.definition.chain: input {name} is not of normally distributed floats"
+                "benchmark $.definition.chain: 8-bit floats have no signs to compare"
             )
-        for index, workload in enumerate(document["workloads"]):
-            counts = {_elements(spec, workload["axes"]) for spec in (given, result)}
-            if len(counts) > 1:
-                raise InvalidBenchmark(
-                    f"benchmark $.workloads[{index}]: {name} and {source} are chained and have "
-                    "different numbers of elements"
-                )
-
-
-def _elements(spec: dict[str, Any], axes: dict[str, int]) -> int:
-    return math.prod(axes[side] if isinstance(side, str) else side for side in spec["shape"])
+        integer = "int" in given["dtype"]
+        if not (given.get("below") if integer else given["distribution"] == "normal"):
+            raise InvalidBenchmark(
+                f"benchmark $.definition.chain: input {name} is neither of normally distributed "
+                "floats nor an index"
+            )
 
 
 def _check_agreement(document: dict[str, Any]) -> None:

@@ -37,7 +37,8 @@ PARTS = schemas.exactly(calls=schemas.POSITIVE_COUNT, baseline=_PER_CALL_US, can
 _PAIR = schemas.exactly(
     # `slot` is the index in `costs` of what the step calls, only of the operator alone;
     # `telemetry` is that of an A/A pair.
-    optional=("slot", "rms", "telemetry"),
+    optional=("slot", "rms", "telemetry", "chain_us"),
+    chain_us=schemas.NOT_NEGATIVE,
     rms=RMS,
     telemetry=schemas.nullable(TELEMETRY),
     name=schemas.TEXT,
@@ -57,9 +58,11 @@ REACH = schemas.exactly(imports=_TEXTS, patches=_TEXTS, changed=_TEXTS)
 """What a candidate imports, what its source does outside its slot, and what it changed there."""
 
 SCHEMA = schemas.exactly(
-    # Absent from records made before it was introduced.
-    optional=("reach",),
+    # Absent from records made before they were introduced; `rest` is the step around an empty slot,
+    # by the baseline's code on both sides.
+    optional=("reach", "rest"),
     reach=REACH,
+    rest=schemas.nullable(schemas.listed(_PAIR)),
     same_code=schemas.nullable(_PAIR),
     operator=schemas.nullable(schemas.listed(_PAIR)),
     costs=schemas.nullable(
@@ -125,5 +128,6 @@ def nothing(why_not: str) -> dict[str, Any]:
 
 def pair(entry: dict[str, Any]) -> dict[str, Any]:
     """A workload's entry, reduced to the fields of an A/A or operator pair, without telemetry."""
-    kept = {key: entry[key] for key in ("name", "calls", "overhead_us", "rounds")}
+    fields = ("name", "calls", "overhead_us", "chain_us", "rounds")
+    kept = {key: entry[key] for key in fields if key in entry}
     return kept | {"rms": entry["checks"]["rms"]}

@@ -34,7 +34,9 @@ _ROUND = schemas.exactly(
 )
 _WORKLOAD = schemas.exactly(
     # Absent from records made before they were introduced; `parts` are measured on a GPU alone.
-    optional=("single", "parts"),
+    optional=("single", "parts", "chain_us"),
+    # What chaining adds to a call in us; the rounds' times are without it.
+    chain_us=schemas.NOT_NEGATIVE,
     name=schemas.TEXT,
     calls=schemas.POSITIVE_COUNT,
     overhead_us=schemas.NOT_NEGATIVE,

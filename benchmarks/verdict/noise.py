@@ -38,6 +38,8 @@ _QUICKEST = 0.1
 # Chance may interrupt the candidate in this many, or this share of, more rounds than the baseline;
 # the baseline's rounds are longer and are hit more often.
 _CHANCE_ROUNDS, _CHANCE_SHARE = 1, 0.1
+# What the referee measures of chaining may differ by this share from what a side takes for it.
+_CHAINING_KNOWN_TO = 0.1
 # A GPU's clocks change in steps of 15 MHz, 0.8% of an H200's.
 _CLOCK_STEPS = 0.016
 
@@ -176,6 +178,34 @@ def slowed_clocks(record: Mapping[str, Any], ratio: float) -> str | None:
         f"the GPU's clocks in the baseline's rounds were {slower:.1%} lower beside the candidate "
         f"({paces.beside_candidate}) than beside itself ({paces.beside_itself}): at its own it is "
         f"{ratio / (1 + slower):.3f}x, below the target of {target:g}x"
+    )
+
+
+def chaining_taken_off(
+    record: Mapping[str, Any], samples: Samples, weights: Mapping[str, float], low: float
+) -> str | None:
+    """Why the time of chaining allows no `met` at this lower bound; None where it does.
+
+    Where the step is as short as the signing of its inputs, an error of the time that was taken off
+    both sides moves their ratio.
+    """
+    target = record["benchmark"]["target"]
+    chain_us = {
+        workload["name"]: workload.get("chain_us", 0.0)
+        for replicate in record["replicates"]
+        for workload in replicate["workloads"]
+    }
+    totals, left_us = np.zeros(2), 0.0
+    for name, weight in weights.items():
+        means = [[side.mean() for side in replicate] for replicate in samples[name]]
+        totals += weight * np.mean(means, axis=0)
+        left_us += weight * _CHAINING_KNOWN_TO * chain_us[name]
+    lower = low * float((totals[0] + left_us) / (totals[1] + left_us) * totals[1] / totals[0])
+    if low < target or lower >= target:
+        return None
+    return (
+        f"the time of chaining, taken off both sides, is known to {_CHAINING_KNOWN_TO:.0%}: with "
+        f"that share left in, the lower bound is {lower:.3f}x, below the target of {target:g}x"
     )
 
 

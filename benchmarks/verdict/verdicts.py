@@ -139,6 +139,7 @@ def look(record: Mapping[str, Any], replicates: int) -> Look:
     doubts = (
         noise.noisy_rounds(record, found.samples, weights, overall.ratio),
         noise.one_sided_exclusions(record, found, weights, overall.ratio),
+        noise.chaining_taken_off(record, found.samples, weights, overall.low),
     )
     for doubt in doubts:
         if doubt is not None:

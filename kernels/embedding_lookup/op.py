@@ -53,6 +53,7 @@ DEFINITION = Definition(
     ),
     program_inputs=(IDS,),
     program_outputs=(TensorSpec(name="qkv", shape=("batch", "seq_len", "qkv_heads", "head_dim")),),
+    chain={"ids": "qkv"},
     # The projection sums over the hidden state; norm and projection store their result.
     tolerances=tolerances(terms=4096, roundings=2),
     operator_tolerances=operator_tolerances(terms=4096, roundings=2),

@@ -94,6 +94,7 @@ DEFINITION = Definition(
     ),
     program_inputs=(TensorSpec(name="x", shape=("tokens", "hidden")),),
     program_outputs=(TensorSpec(name="y", shape=("tokens", "out_features")),),
+    chain={"x": "y"},
     tolerances={
         "float32": _tolerance(2e-6),
         # One and a half times the single rounding to 11 and to 8 bits.

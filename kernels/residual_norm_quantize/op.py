@@ -135,6 +135,7 @@ DEFINITION = Definition(
         TensorSpec(name="y", shape=("tokens", "qkv_heads", "head_dim")),
         TensorSpec(name="stream", shape=_ROWS),
     ),
+    chain={"x": "y", "residual": "stream"},
     tolerances={
         "float32": _tolerance(2e-6, _A_STEP_OFF),
         # One and a half times the single rounding to 11 and to 8 bits.

@@ -67,6 +67,7 @@ DEFINITION = Definition(
     ),
     program_inputs=(TensorSpec(name="x", shape=("batch", "hidden")), *_REQUEST),
     program_outputs=_OUTPUTS,
+    chain={"x": "token"},
     tolerances=_EVERY_DTYPE,
     operator_tolerances=_EVERY_DTYPE,
     held_back=HeldBack(

@@ -62,7 +62,7 @@ def softmax_benchmark(
             "max_discarded": 0.25,
             "noise_band": 0.1,
             "aa_width": 1.0,
-            "rules": 3,
+            "rules": 4,
             **protocol,
         },
     }

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from benchmarks.harness.failures import ROLES
+from benchmarks.harness.runs import referee
+from benchmarks.harness.runs.candidates import Candidate
+from benchmarks.harness.runs.progress import Progress
 from benchmarks.records import records
 from benchmarks.records.canonical import canonical
 from benchmarks.verdict import consistency
 from benchmarks.verdict.controls import account
 from tests.harness.samples import made_record, replicate_entry, workload_entry
-from tests.harness.softmax import softmax_benchmark
+from tests.harness.softmax import lookup_benchmark, softmax_benchmark
 
 CUDA = {"kind": "cuda", "name": "A GPU", "memory_bytes": 1 << 34, "cache_bytes": 1 << 20}
+LOOKUP = """
+import torch
+
+def prepare(state, axes):
+    return state["table"]
+
+def run(table, inputs, out):
+    torch.index_select(table, 0, inputs["ids"], out=out["out"])
+"""
 STEP = [(200.0, 100.0), (202.0, 100.0), (198.0, 99.0)]
 
 
@@ -21,16 +36,22 @@ def _pair(baseline_us: float, candidate_us: float, slot: int = 0) -> dict[str, A
 
 
 def _record(
-    pairs: list[dict[str, Any]] | None, *, calls: tuple[int, ...] = (2,), device: str = "cuda"
+    pairs: list[dict[str, Any]] | None,
+    *,
+    calls: tuple[int, ...] = (2,),
+    device: str = "cuda",
+    rest_us: float | None = None,
 ) -> dict[str, Any]:
     slots = [{"axes": {"rows": 8, "columns": 64}, "calls": each} for each in calls]
     cost = {"name": "wide", "operator_calls": sum(calls), "slots": slots, "flops": 1.0, "bytes": 1}
     document = softmax_benchmark(device=device, round_ms=20.0, account_margin=0.05)
+    document["protocol"] |= {"operator_rounds": 3, "rules": 3 if rest_us is None else 4}
+    rest = None if rest_us is None else [_pair(rest_us + 1.0, rest_us)]
     return made_record(
         [replicate_entry(workload_entry("wide", STEP))],
         document=document,
         device=CUDA if device == "cuda" else None,
-        seen={"operator": pairs, "costs": [cost]},
+        seen={"operator": pairs, "costs": [cost], "rest": rest},
     )
 
 
@@ -71,6 +92,18 @@ def test_a_shape_that_was_not_measured_leaves_the_account_open() -> None:
     assert account.judge(_record(None)).passed is None
 
 
+def test_the_rest_of_the_step_counts_as_measured_around_an_empty_slot() -> None:
+    # Two calls of 10 us beside 80 us explain 2x, whatever the baseline's operator takes alone.
+    assert account.judge(_record([_pair(15.0, 10.0)], rest_us=80.0)).passed is True
+    assert account.judge(_record([_pair(60.0, 10.0)], rest_us=95.0)).passed is False
+
+
+def test_a_rest_that_was_not_measured_leaves_the_account_open() -> None:
+    record = _record([_pair(60.0, 60.0)], rest_us=80.0)
+    record["observations"]["rest"] = None
+    assert account.judge(record).passed is None
+
+
 def test_on_a_processor_the_step_gains_at_most_what_the_operator_does() -> None:
     # The operator's share is not comparable there: 3x alone allows 2x, and 1.5x does not.
     assert account.judge(_record([_pair(3.0, 1.0)], device="cpu")).passed is True
@@ -81,3 +114,29 @@ def test_records_from_before_the_margin_are_judged_without() -> None:
     record = _record([_pair(60.0, 60.0)])
     del record["benchmark"]["protocol"]["account_margin"]
     assert account.NAME not in {each["name"] for each in consistency.seal(record)["controls"]}
+
+
+def test_a_run_measures_the_rest_by_the_baselines_code_on_both_sides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As on a GPU.
+    monkeypatch.setattr(account, "counts_rest", lambda record: True)
+    candidate = Candidate(name="lookup", filename="lookup.py", source=LOOKUP)
+    document = lookup_benchmark(
+        rounds=2, round_ms=5.0, max_calls=4, held_back_shapes=0, operator_rounds=2
+    )
+    record = referee.run(
+        document,
+        candidate,
+        device_kind="cpu",
+        command="python -m benchmarks.harness run b.json lookup.py",
+        progress=Progress(document, shown=False),
+    )
+    (rest,) = record["observations"]["rest"]
+    (step,) = record["replicates"][0]["workloads"]
+    assert rest["calls"] == step["calls"]
+    assert len(rest["rounds"]) == 2
+    # The lookup is a small part of the step.
+    least = [min(pair[f"{side}_us"] for pair in rest["rounds"]) for side in ROLES]
+    assert min(least) > 0.2 * min(pair["baseline_us"] for pair in step["rounds"])
+    assert consistency.problems(records.load(canonical(record))) == []

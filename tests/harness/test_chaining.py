@@ -20,8 +20,6 @@ from tests.harness.samples import made_record, replicate_entry, workload_entry
 from tests.harness.softmax import Measure, softmax_benchmark
 
 LINK = Link(input="x", output="y", threshold=0.1, shift=5)
-# Independent calls: their results are more or fewer than their inputs.
-UNCHAINED = {"embedding_lookup", "int8_quantize", "residual_norm_quantize", "token_sampling"}
 
 
 def test_every_element_of_the_output_decides_one_sign_and_no_magnitude() -> None:
@@ -44,6 +42,40 @@ def test_signs_are_the_same_wherever_the_output_is_kept(dtype: torch.dtype) -> N
     assert given["x"] is out
     assert torch.equal(out, chain.mixed({"x": fresh}, {"y": previous.clone()}, {})["x"])
     assert torch.equal(out.signbit(), (previous.double() < LINK.threshold).roll(-LINK.shift))
+
+
+@pytest.mark.parametrize("count", [24, 10, 7, 3, 100])
+def test_every_element_of_more_or_fewer_results_signs(count: int) -> None:
+    torch.manual_seed(4)
+    fresh, previous = torch.randn(24), torch.randn(count)
+    mixed = LINK.mixed(fresh, previous)
+    assert torch.equal(mixed.abs(), fresh.abs())
+    for place in range(count):
+        other = previous.clone()
+        other[place] = 2 * LINK.threshold - other[place]
+        assert 1 <= int((LINK.mixed(fresh, other) != mixed).sum()) <= -(-24 // count)
+
+
+def test_an_index_moves_within_its_table_by_every_result() -> None:
+    torch.manual_seed(6)
+    link = Link(input="ids", output="y", threshold=0.0, shift=2, below=101)
+    ids, previous = torch.randint(101, (5,)), torch.randn(5, 7)
+    moved = link.mixed(ids, previous)
+    assert int(moved.min()) >= 0
+    assert int(moved.max()) < 101
+    for place in range(previous.numel()):
+        other = previous.clone()
+        other.view(-1)[place] *= -1
+        assert int((link.mixed(ids, other) != moved).sum()) == 1
+
+
+def test_every_bit_of_an_integer_result_signs() -> None:
+    fresh, tokens = torch.randn(4, 64), torch.randint(1 << 16, (4,), dtype=torch.int32)
+    mixed = LINK.mixed(fresh, tokens)
+    for bit in range(16):
+        other = tokens.clone()
+        other[2] ^= 1 << bit
+        assert int((LINK.mixed(fresh, other) != mixed).sum()) == 4
 
 
 def _residual(width: int) -> Callable[[Tensor], Tensor]:
@@ -100,11 +132,30 @@ def test_a_chain_of_unknown_tensors_is_refused(link: dict[str, str]) -> None:
         documents.check(document)
 
 
-def test_a_chain_of_other_sizes_is_refused() -> None:
-    document = catalogue.benchmark_document("embedding_lookup", "tiny")
-    document["definition"]["chain"] = {"ids": "qkv"}
+@pytest.mark.parametrize("change", [{"distribution": "uniform"}, {"dtype": "int64"}])
+def test_a_chain_of_an_input_without_signs_is_refused(change: dict[str, str]) -> None:
+    document = softmax_benchmark()
+    document["definition"]["program_inputs"][0] |= change
     with pytest.raises(InvalidBenchmark, match="chain"):
         documents.check(document)
+
+
+def test_chaining_is_timed_and_taken_off_under_the_fourth_rules_alone(measure: Measure) -> None:
+    record = measure("honest", rounds=2, held_back_shapes=0)
+    (workload,) = record["replicates"][0]["workloads"]
+    assert workload["chain_us"] > 0
+    earlier = measure("honest", rounds=2, held_back_shapes=0, rules=3)
+    assert "chain_us" not in earlier["replicates"][0]["workloads"][0]
+
+
+def test_a_ratio_that_rests_on_the_time_of_chaining_is_no_met() -> None:
+    # 3x, and 2.08x with the 90 us of chaining left in.
+    rounds = [(303.0, 100.0), (300.0, 100.0), (301.0, 101.0)]
+    for chain_us, target, verdict in ((90.0, 2.0, "met"), (90.0, 2.9, "inconclusive")):
+        entry = workload_entry("wide", rounds) | {"chain_us": chain_us}
+        document = softmax_benchmark() | {"target": target}
+        summary = made_record([replicate_entry(entry)], document=document)["summary"]
+        assert summary["verdict"] == verdict, summary["reasons"]
 
 
 def test_a_benchmark_sealed_without_a_chain_is_measured_without(measure: Measure) -> None:
@@ -116,7 +167,7 @@ def test_a_benchmark_sealed_without_a_chain_is_measured_without(measure: Measure
 
 
 @pytest.mark.parametrize("operator", catalogue.operators())
-def test_every_operator_that_can_be_is_chained(operator: str) -> None:
-    assert bool(catalogue.definition(operator).chain) is (operator not in UNCHAINED)
+def test_every_operator_is_chained(operator: str) -> None:
+    assert catalogue.definition(operator).chain
     for preset in catalogue.presets(operator):
         documents.check(catalogue.benchmark_document(operator, preset))

@@ -28,16 +28,18 @@ def _record(baseline_us: list[float], candidate_us: list[float]) -> dict[str, An
 def test_a_call_that_takes_as_long_by_itself_passes() -> None:
     control = one_by_one.judge(_record([2050.0] * 5, [1060.0, 1055.0, 1100.0, 1058.0, 1061.0]))
     assert control.passed is True
-    assert "1,055.0 us by itself" in control.detail
+    assert "1,060.0 us by itself" in control.detail
 
 
 def test_what_the_baseline_gains_as_well_is_allowed() -> None:
-    control = one_by_one.judge(_record([2900.0] * 5, [2400.0] * 5))
+    # 900 us, of which 1.3 times.
+    control = one_by_one.judge(_record([2900.0] * 5, [2200.0] * 5))
     assert control.passed is True
 
 
 def test_calls_that_are_worked_on_together_fail_and_make_the_run_invalid() -> None:
-    record = _record([2050.0] * 5, [1800.0] * 5)
+    # Little beside the 500 us that were forgiven once.
+    record = _record([2050.0] * 5, [1200.0] * 5)
     control = one_by_one.judge(record)
     assert control.passed is False
     assert "it works on several calls at once" in control.detail
@@ -46,9 +48,15 @@ def test_calls_that_are_worked_on_together_fail_and_make_the_run_invalid() -> No
     assert any("one call at a time" in reason for reason in summary.reasons)
 
 
-def test_one_disturbed_round_is_no_evidence() -> None:
-    control = one_by_one.judge(_record([2050.0] * 5, [1055.0, 9000.0, 9000.0, 9000.0, 9000.0]))
+def test_disturbed_rounds_are_no_evidence() -> None:
+    control = one_by_one.judge(_record([2050.0] * 5, [1055.0, 9000.0, 1058.0, 9000.0, 1060.0]))
     assert control.passed is True
+
+
+def test_benchmarks_sealed_before_forgive_half_a_millisecond() -> None:
+    record = _record([2050.0] * 5, [1550.0] * 5)
+    record["benchmark"]["protocol"]["rules"] = 3
+    assert one_by_one.judge(record).passed is True
 
 
 def test_a_record_without_such_rounds_says_so_and_stays_readable() -> None:

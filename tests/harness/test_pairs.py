@@ -62,7 +62,10 @@ class _Lane:
 
 
 def _measured(
-    *medians_us: float, beside_us: float | None = None, rounds: int = 4
+    *medians_us: float,
+    beside_us: float | None = None,
+    rounds: int = 4,
+    chain_us: float | None = None,
 ) -> dict[str, Any]:
     """An entry of so many rounds, with the median of each side's empty ones before, then after."""
     state: Any = SimpleNamespace(layout=SimpleNamespace(nbytes=64))
@@ -75,7 +78,7 @@ def _measured(
         for role in CALLS_US
     }
     seen: list[float] = []
-    pair = pairs._Pair(setting, lanes, state, RoundPlan(rounds=rounds))
+    pair = pairs._Pair(setting, lanes, state, RoundPlan(rounds=rounds), chain_us)
     return pair.rounds(CALLS, lambda index, baseline_us, candidate_us: seen.append(baseline_us))
 
 
@@ -93,6 +96,19 @@ def test_rounds_that_cost_more_than_empty_ones_are_told_by_those_of_a_part_of_th
     assert entry["overhead_us"] == pytest.approx(960.0)
     for taken in entry["rounds"]:
         assert taken["baseline_us"] / taken["candidate_us"] == pytest.approx(2.0)
+
+
+def test_the_time_of_chaining_is_taken_off_both_sides() -> None:
+    chain_us = 2.5
+    for parts_us in (None, 960.0):
+        plain = _measured(EMPTY_US, EMPTY_US, beside_us=parts_us)
+        entry = _measured(EMPTY_US, EMPTY_US, beside_us=parts_us, chain_us=chain_us)
+        assert entry["chain_us"] == chain_us
+        assert entry["overhead_us"] == plain["overhead_us"]
+        for with_chain, without in zip(entry["rounds"], plain["rounds"], strict=True):
+            for side in ("baseline_us", "candidate_us"):
+                taken = without[side] - chain_us * (CALLS - 1) / CALLS
+                assert with_chain[side] == pytest.approx(taken)
 
 
 def test_who_is_warm_from_its_own_round_before_gains_nothing_by_it_in_the_end(

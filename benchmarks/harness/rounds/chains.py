@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 
 from benchmarks.harness.devices.chaining import Chain, Link
-from benchmarks.harness.devices.layouts import Layout
+from benchmarks.harness.devices.layouts import Layout, Region
 from benchmarks.harness.rounds.settings import Setting
 
 _RANDOM = random.SystemRandom()
@@ -20,14 +20,25 @@ def drawn(
     names = setting.definition.get("chain", {})
     if not names or level != "program":
         return None
-    elements = {region.name: region.elements for region in inputs.regions}
+    return linked(names, inputs, thresholds)
+
+
+def linked(names: Mapping[str, str], inputs: Layout, thresholds: Mapping[str, float]) -> Chain:
+    """The chain of these outputs by input, with secret shifts."""
+    regions = {region.name: region for region in inputs.regions}
     links = (
         Link(
             input=name,
             output=source,
             threshold=thresholds.get(source, 0.0),
-            shift=_RANDOM.randrange(elements[name]),
+            shift=_RANDOM.randrange(regions[name].elements),
+            below=_table_length(regions[name]),
         )
         for name, source in names.items()
     )
     return Chain(links=tuple(links))
+
+
+def _table_length(region: Region) -> int:
+    """What an integer input is below; 0 for numbers."""
+    return 0 if region.torch_dtype.is_floating_point else int(region.amplitude)

@@ -59,7 +59,9 @@ def measure(
         }
         try:
             _set_up(setting, workload_sides, setups or {role: Setup() for role in sides})
-            entry = _Pair(setting, workload_sides, state, plan).measure(calls, on_round or _ignore)
+            chain_us = setting.chain_us.get(workload["name"]) if plan.level == "program" else None
+            pair = _Pair(setting, workload_sides, state, plan, chain_us)
+            entry = pair.measure(calls, on_round or _ignore)
             setting.monitor.look_around(side.pid for side in sides.values())
             for workload_side in workload_sides.values():
                 workload_side.release()
@@ -111,7 +113,9 @@ class _Pair:
         workload_sides: dict[Role, WorkloadSide],
         state: SharedState,
         plan: RoundPlan,
+        chain_us: float | None = None,
     ) -> None:
+        self._chain_us = chain_us
         self._setting = setting
         self._workload_sides = workload_sides
         self._state = state
@@ -190,7 +194,7 @@ class _Pair:
             whole_us = self._one_of_each(readings)
             first = next(iter(whole_us))
             rounds.append((first, whole_us))
-            so_far = _entry(first, whole_us, cost.empty_us, calls)
+            so_far = self._entry(first, whole_us, cost.empty_us, calls)
             on_round(index, so_far["baseline_us"], so_far["candidate_us"])
         cost.empty_us = min(cost.empty_us, self._empty_us())
         cost.parts_us = self._parts_us["baseline"]
@@ -201,7 +205,8 @@ class _Pair:
             "overhead_us": off_us,
             "working_set_bytes": self._state.layout.nbytes
             + calls * self._workload_sides["baseline"].call_bytes(),
-            "rounds": [_entry(first, took_us, off_us, calls) for first, took_us in rounds],
+            **({} if self._chain_us is None else {"chain_us": self._chain_us}),
+            "rounds": [self._entry(first, took_us, off_us, calls) for first, took_us in rounds],
             "telemetry": monitor.columns(readings),
             "checks": self._workload_sides["candidate"].totals.as_data()
             | {"rms": {role: side.totals.rms() for role, side in self._workload_sides.items()}},
@@ -239,7 +244,7 @@ class _Pair:
             "parts": {
                 "calls": part,
                 **{
-                    role: [(took_us - off_us) / part for took_us in parts_us]
+                    role: [self._per_call_us(took_us, off_us, part) for took_us in parts_us]
                     for role, parts_us in self._parts_us.items()
                 },
             }
@@ -272,8 +277,16 @@ class _Pair:
                 took_us[role].append(self._workload_sides[role].single_us() - self._cost.empty_us)
         return took_us
 
+    def _entry(
+        self, first: Role, took_us: dict[Role, float], off_us: float, calls: int
+    ) -> dict[str, Any]:
+        """A pair of rounds for the record."""
+        per_call = {
+            f"{role}_us": self._per_call_us(whole_us, off_us, calls)
+            for role, whole_us in took_us.items()
+        }
+        return {"first": first, **per_call}
 
-def _entry(first: Role, took_us: dict[Role, float], off_us: float, calls: int) -> dict[str, Any]:
-    """A pair of rounds for the record, in us per call, with the fixed cost subtracted."""
-    per_call = {f"{role}_us": (whole_us - off_us) / calls for role, whole_us in took_us.items()}
-    return {"first": first, **per_call}
+    def _per_call_us(self, took_us: float, off_us: float, calls: int) -> float:
+        """A round's time per call, without its fixed cost and its chain of calls."""
+        return (took_us - off_us - (calls - 1) * (self._chain_us or 0.0)) / calls

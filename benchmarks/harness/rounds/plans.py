@@ -12,7 +12,7 @@ class RoundPlan:
 
     `single_rounds` one-call rounds follow the others. `renews_state`: the state gets new contents
     before one of the rounds. `level`: "program" for the end-to-end step, "operator" for the
-    operator alone.
+    operator alone, "rest" for the step around an empty slot, whose results nobody checks.
     """
 
     rounds: int

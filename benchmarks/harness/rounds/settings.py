@@ -1,6 +1,6 @@
 """The constants of one run of the referee."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ class Setting:
 
     `reference` is that of the operator alone, None where it has none; `source` draws contents on
     the device; `candidate` is a private copy of the candidate's file; `scratch` holds the sides'
-    folders; `phases` accounts for time; `reach` collects what the candidate did outside its slot.
+    folders; `phases` accounts for time; `reach` collects what the candidate did outside its slot;
+    `chain_us` is what chaining adds to a call, by workload.
     """
 
     document: dict[str, Any]
@@ -41,6 +42,7 @@ class Setting:
     threads: int
     phases: Phases = field(default_factory=Phases)
     reach: Reach = field(default_factory=Reach)
+    chain_us: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def protocol(self) -> dict[str, Any]:

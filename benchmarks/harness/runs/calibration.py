@@ -12,9 +12,11 @@ from typing import Any
 import torch
 
 from benchmarks.harness.failures import SetupError
+from benchmarks.harness.rounds.plans import RoundPlan
 from benchmarks.harness.runs import environment, replicates
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.preparation import prepare
+from benchmarks.harness.runs.replicates import Unit
 from benchmarks.harness.sides import folders, isolation, operators, user_ids
 from benchmarks.records import documents
 from benchmarks.records.documents import WIDEST_BAND
@@ -46,9 +48,10 @@ def calibrate(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]
         operators.check_sealed(document)
         device_kind = document["hardware"]["device"]
         setting = prepare(document, _NOBODY, device_kind, folder, first_user, stack=stack)
-        workloads, rounds = document["workloads"], setting.protocol["rounds"]
+        plan = RoundPlan(rounds=setting.protocol["rounds"])
+        units = [Unit(workload=each, plan=plan) for each in document["workloads"]]
         for index in range(pairs):
-            for entry in replicates.same_code(setting, index, workloads, rounds):
+            for entry in replicates.same_code(setting, index, units):
                 for side in times_us(entry["rounds"]):
                     times.setdefault(entry["name"], []).append(process_us(side))
         kind, name = setting.device.kind, setting.device.name()

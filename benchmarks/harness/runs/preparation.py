@@ -14,6 +14,7 @@ from benchmarks.harness.devices.idle import IdleCheck
 from benchmarks.harness.devices.monitor import Monitor
 from benchmarks.harness.devices.telemetry import Telemetry, open_for
 from benchmarks.harness.failures import SetupError
+from benchmarks.harness.rounds import chain_costs
 from benchmarks.harness.rounds.phases import Phases
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import environment
@@ -52,6 +53,8 @@ def prepare(
     copy = folder / f"candidate{Path(candidate.filename).suffix}"
     # As bytes, independent of the machine's encoding.
     copy.write_bytes(candidate.source.encode())
+    # Before any foreign process, the reference's too, could slow it.
+    chain_us = chain_costs.measured(document, device)
     prepared = _sandboxes(device, folder, copy, first_user)
     reference: Any
     if "files" in document:
@@ -81,6 +84,7 @@ def prepare(
         sandboxes=prepared,
         threads=threads if device.kind == "cpu" else min(threads, _THREADS_BESIDE_A_GPU),
         phases=phases or Phases(),
+        chain_us=chain_us,
     )
 
 

@@ -13,15 +13,18 @@ from benchmarks.harness.devices import ceilings
 from benchmarks.harness.devices.telemetry import Telemetry
 from benchmarks.harness.failures import Caught, DeviceFailed
 from benchmarks.harness.rounds.phases import Phases
+from benchmarks.harness.rounds.plans import RoundPlan
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import candidate_source, environment, provenance, replicates
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.preparation import prepare
 from benchmarks.harness.runs.progress import Progress
+from benchmarks.harness.runs.replicates import Unit
 from benchmarks.harness.sides import folders, isolation, operators, user_ids
 from benchmarks.records import observations, records
 from benchmarks.records.canonical import digest, digest_of_bytes
 from benchmarks.verdict import completeness, consistency, precision, verdicts
+from benchmarks.verdict.controls import account
 from benchmarks.verdict.statistics import interim
 
 _RANDOM = random.SystemRandom()
@@ -157,14 +160,39 @@ def _measure_replicates(setting: Setting, draft: dict[str, Any], progress: Progr
 
 
 def _measure_same_code(setting: Setting, draft: dict[str, Any]) -> None:
-    """Measure the A/A pair at the heaviest workload, if the protocol asks for it."""
-    rounds = setting.protocol["aa_rounds"]
-    if rounds == 0:
-        return
+    """Measure the A/A pair at the heaviest workload, and the rest of the step around its slot.
+
+    As far as the protocol asks for them.
+    """
+    rounds, seen = setting.protocol["aa_rounds"], draft["observations"]
     heaviest = max(setting.document["workloads"], key=lambda each: float(each["weight"]))
+    pair = [Unit(workload=heaviest, plan=RoundPlan(rounds=rounds))] if rounds else []
+    rest = _rest(setting, draft)
+    if not pair and not rest:
+        return
     try:
-        (draft["observations"]["same_code"],) = replicates.same_code(
-            setting, len(draft["replicates"]), [heaviest], rounds
-        )
+        measured = replicates.same_code(setting, len(draft["replicates"]), [*pair, *rest])
     except Caught as caught:
         draft["findings"].append(caught.finding.as_data())
+        return
+    if pair:
+        seen["same_code"] = measured[0]
+    if rest:
+        seen["rest"] = [_without_errors(each) for each in measured[len(pair) :]]
+
+
+def _rest(setting: Setting, draft: dict[str, Any]) -> list[Unit]:
+    """The rest of every workload's step, where the account counts it."""
+    if not account.counts_rest(draft):
+        return []
+    plan = RoundPlan(rounds=setting.protocol["operator_rounds"], level="rest")
+    calls = {each["name"]: each["calls"] for each in draft["replicates"][0]["workloads"]}
+    return [
+        Unit(workload=workload, plan=plan, calls=calls[workload["name"]])
+        for workload in setting.document["workloads"]
+    ]
+
+
+def _without_errors(pair: dict[str, Any]) -> dict[str, Any]:
+    """Results of the rest are not compared with anything."""
+    return {key: value for key, value in pair.items() if key != "rms"}

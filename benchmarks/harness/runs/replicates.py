@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.harness.failures import ROLES, Caught, Role
@@ -75,15 +75,21 @@ def _plans(setting: Setting) -> dict[str, RoundPlan]:
     return plans
 
 
-def same_code(
-    setting: Setting, index: int, workloads: Sequence[dict[str, Any]], rounds: int
-) -> list[dict[str, Any]]:
-    """Measure an A/A pair: two fresh baselines, `rounds` rounds of each workload.
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A workload of an A/A pair; `calls` None sizes its rounds."""
+
+    workload: dict[str, Any]
+    plan: RoundPlan
+    calls: int | None = None
+
+
+def same_code(setting: Setting, index: int, units: Sequence[Unit]) -> list[dict[str, Any]]:
+    """Measure two fresh baselines against each other.
 
     `index` numbers the processes. Any finding is the baseline's.
     """
     order: list[Role] = _RANDOM.sample(ROLES, 2)
-    plan = RoundPlan(rounds=rounds)
     with setting.phases.of("same_code", whole=True), ExitStack() as stack:
         sides = sides_of_a_pair.start(
             setting, index, order, stack, runs=dict.fromkeys(order, "baseline")
@@ -91,9 +97,14 @@ def same_code(
         try:
             measured = [
                 pairs.measure(
-                    setting=setting, sides=sides, replicate=index, workload=workload, plan=plan
+                    setting=setting,
+                    sides=sides,
+                    replicate=index,
+                    workload=unit.workload,
+                    plan=unit.plan,
+                    calls=unit.calls,
                 )
-                for workload in workloads
+                for unit in units
             ]
             return [
                 observations.pair(entry) | {"telemetry": entry["telemetry"]} for entry in measured

@@ -4,7 +4,10 @@ The Program runs in the candidate's process, which may replace it: the outputs a
 real, but not the operator's. So the measured gain, at the lower end of its interval, must not
 exceed what Amdahl's law makes of the operator's own gain by more than the sealed margin. The
 operator counts by its slowest baseline and its fastest candidate round, since noise only lengthens
-rounds and a candidate cannot widen that range by scattering. On a processor, where other work
+rounds and a candidate cannot widen that range by scattering. Under the fourth rules, the rest of
+the step is measured, around an empty slot in processes that no candidate shares: the operator
+alone finds other caches and neighbours than in its step, so its times are no measure of the rest.
+On a processor, where other work
 changes the speed between both measurements, the operator's ratio itself is the bound: a step
 gains no more than its operator, whatever its share.
 """
@@ -16,8 +19,9 @@ import numpy as np
 
 from benchmarks.verdict.controls.outcome import Control
 from benchmarks.verdict.operator_alone import OperatorCalls, measured_calls
+from benchmarks.verdict.statistics import rules
 from benchmarks.verdict.statistics.estimates import estimate
-from benchmarks.verdict.statistics.exclusions import counted_rounds, counting
+from benchmarks.verdict.statistics.exclusions import counted_rounds, counting, times_us
 
 NAME = "gain explained by the operator"
 
@@ -35,13 +39,21 @@ def judge(record: Mapping[str, Any]) -> Control:
     counted = counting(record, rounds)
     found = estimate(counted, weights, confidence=benchmark["confidence"]).workloads
     on_gpu = record["environment"]["device"]["kind"] == "cuda"
+    rest_us = _rest_us(record) if counts_rest(record) else None
+    if rest_us is not None and set(rest_us) != set(alone):
+        why = "the rest of the step was not measured"
+        return Control(name=NAME, passed=None, detail=why)
     seen, beyond = [], []
     for name, calls in alone.items():
         if calls is None:
             why = f"{name}: not every shape in which the step calls the operator was measured"
             return Control(name=NAME, passed=None, detail=why)
         step_us = float(np.mean([baseline.mean() for baseline, _ in rounds.samples[name]]))
-        most = _explained(calls, step_us if on_gpu else None)
+        most = (
+            _explained(calls, step_us if on_gpu else None)
+            if rest_us is None
+            else step_us / (rest_us[name] + _fastest_us(calls))
+        )
         text = (
             f"{name}: measured {found[name].ratio:.3f}x (at least {found[name].low:.3f}x), "
             f"the operator explains at most {most:.3f}x"
@@ -54,10 +66,30 @@ def judge(record: Mapping[str, Any]) -> Control:
     )
 
 
+def counts_rest(record: Mapping[str, Any]) -> bool:
+    """Whether the account counts the rest of the step as it was measured by itself."""
+    protocol = record["benchmark"]["protocol"]
+    on_gpu = record["environment"]["device"]["kind"] == "cuda"
+    return on_gpu and rules.of(record) > 3 and protocol["operator_rounds"] > 0
+
+
+def _rest_us(record: Mapping[str, Any]) -> dict[str, float]:
+    """By workload, the fastest round of the step around an empty slot, in us per call."""
+    return {
+        pair["name"]: max(0.0, min(min(times) for times in times_us(pair["rounds"])))
+        for pair in record["observations"].get("rest") or []
+    }
+
+
+def _fastest_us(calls: list[OperatorCalls]) -> float:
+    """The candidate's operator in one step, at its fastest."""
+    return sum(each.calls * float(each.candidate.min()) for each in calls)
+
+
 def _explained(calls: list[OperatorCalls], step_us: float | None) -> float:
     """The largest ratio that the operator's times explain, in a step of `step_us` if given."""
     baseline_us = sum(each.calls * float(each.baseline.max()) for each in calls)
-    candidate_us = sum(each.calls * float(each.candidate.min()) for each in calls)
+    candidate_us = _fastest_us(calls)
     if step_us is None:
         return max(1.0, baseline_us / candidate_us)
     return step_us / (max(0.0, step_us - baseline_us) + candidate_us)

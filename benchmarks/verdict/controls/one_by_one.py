@@ -2,8 +2,8 @@
 
 A round hands a side the inputs of all its calls; a real caller's arrive one by one. Rounds of one
 call show the gain from batching. Some of it is honest (launching the next call while one runs,
-waiting once for all), and the baseline gains it, too. The control fails a candidate that gains more
-than that, a share of its call and one launch.
+waiting once for all), and the baseline gains it, too. The control fails a candidate that gains
+half as much more and a share of its call. Before the fourth rules it forgave 500 us instead.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.verdict.controls.outcome import Control
+from benchmarks.verdict.statistics import rules
 from benchmarks.verdict.statistics.exclusions import counted_rounds
 
 NAME = "one call at a time"
@@ -19,6 +20,9 @@ NAME = "one call at a time"
 ROUNDS = 5
 # Share of a call: caches, clocks and a kernel's tail differ a little in a round of one call.
 SHARE = 0.05
+# Of the baseline's own gain. In 43 recorded workloads the medians of honest candidates gained at
+# most 0.39 of it more.
+MORE = 0.5
 # Launch, wait and the GPU's context switches, which batched calls share; two such time slices took
 # up to 700 us on an H200.
 LAUNCH_US = 500.0
@@ -37,13 +41,19 @@ def judge(record: Mapping[str, Any]) -> Control:
         if single is None:
             continue
         many = [np.mean([pair[side].mean() for pair in among_many[name]]) for side in (0, 1)]
-        # Disturbances only lengthen a round, so take the candidate's fastest.
-        baseline_us, candidate_us = float(np.median(single[0])), min(single[1])
+        baseline_us = float(np.median(single[0]))
+        gain_us = max(0.0, baseline_us - many[0])
+        if rules.of(record) > 3:
+            candidate_us = float(np.median(single[1]))
+            honest_us = (1 + MORE) * gain_us + SHARE * many[1]
+        else:
+            # Disturbances only lengthen a round, so take the candidate's fastest.
+            candidate_us = min(single[1])
+            honest_us = gain_us + SHARE * candidate_us + LAUNCH_US
         text = (
             f"{name}: the candidate takes {candidate_us:,.1f} us by itself and {many[1]:,.1f} us "
             f"among many, the baseline {baseline_us:,.1f} and {many[0]:,.1f}"
         )
-        honest_us = max(0.0, baseline_us - many[0]) + SHARE * candidate_us + LAUNCH_US
         seen.append(text)
         if candidate_us - many[1] > honest_us:
             failed.append(f"{text}: it works on several calls at once")

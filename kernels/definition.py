@@ -217,7 +217,7 @@ class Protocol:
     max_discarded: float = 0.25
     noise_band: float = 0.1
     interrupted_band: float = 0.03
-    account_margin: float = 0.2
+    account_margin: float = 0.05
     aa_width: float = 1.0
     rules: int = 4
     allowed_reach: tuple[str, ...] = ()

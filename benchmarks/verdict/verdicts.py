@@ -139,7 +139,6 @@ def look(record: Mapping[str, Any], replicates: int) -> Look:
     doubts = (
         noise.noisy_rounds(record, found.samples, weights, overall.ratio),
         noise.one_sided_exclusions(record, found, weights, overall.ratio),
-        noise.chaining_taken_off(record, found.samples, weights, overall.low),
     )
     for doubt in doubts:
         if doubt is not None:
@@ -167,10 +166,12 @@ def look(record: Mapping[str, Any], replicates: int) -> Look:
 def _with_estimate(record: Mapping[str, Any], taken: list[Look]) -> Summary:
     last = taken[-1]
     overall = last.estimates.overall
-    # The A/A pair is measured after all replicates.
+    # The A/A pair and the rest of the step are measured after all replicates.
+    samples = counted_rounds(record).samples
     found = (
+        noise.chaining_taken_off(record, samples, overall.low),
         noise.noisy_same_code(record, overall.ratio),
-        noise.slowed_baseline(record, counted_rounds(record).samples, overall.ratio),
+        noise.slowed_baseline(record, samples, overall.ratio),
         noise.slowed_clocks(record, overall.ratio),
     )
     doubts = tuple(doubt for doubt in found if doubt is not None)

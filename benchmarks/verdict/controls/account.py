@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.verdict.controls import roofline
 from benchmarks.verdict.controls.outcome import Control
 from benchmarks.verdict.operator_alone import OperatorCalls, measured_calls
 from benchmarks.verdict.statistics import rules
@@ -43,6 +44,7 @@ def judge(record: Mapping[str, Any]) -> Control:
     if rest_us is not None and set(rest_us) != set(alone):
         why = "the rest of the step was not measured"
         return Control(name=NAME, passed=None, detail=why)
+    floors_us = _floors_us(record)
     seen, beyond = [], []
     for name, calls in alone.items():
         if calls is None:
@@ -52,7 +54,7 @@ def judge(record: Mapping[str, Any]) -> Control:
         most = (
             _explained(calls, step_us if on_gpu else None)
             if rest_us is None
-            else step_us / (rest_us[name] + _fastest_us(calls))
+            else step_us / (rest_us[name] + max(_fastest_us(calls), floors_us.get(name, 0.0)))
         )
         text = (
             f"{name}: measured {found[name].ratio:.3f}x (at least {found[name].low:.3f}x), "
@@ -78,6 +80,20 @@ def _rest_us(record: Mapping[str, Any]) -> dict[str, float]:
     return {
         pair["name"]: max(0.0, min(min(times) for times in times_us(pair["rounds"])))
         for pair in record["observations"].get("rest") or []
+    }
+
+
+def _floors_us(record: Mapping[str, Any]) -> dict[str, float]:
+    """By workload, what the operator takes in one step at the machine's ceilings, where known.
+
+    The operator alone is not chained, so a candidate could merge its calls there.
+    """
+    ceilings, device = record["environment"]["ceilings"], record["environment"]["device"]
+    costs = record["observations"]["costs"] or []
+    known = ceilings is not None and all(cost["flops"] is not None for cost in costs)
+    return {
+        cost["name"]: roofline.floor_us(cost, ceilings, device["cache_bytes"]) if known else 0.0
+        for cost in costs
     }
 
 

@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -52,7 +51,7 @@ EU = frozenset(
     )
 )
 # EN 16931 allows two decimals at most.
-E_INVOICE_UNIT = Decimal("0.01")
+E_INVOICE_DIGITS = 2
 
 
 def compose(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
@@ -93,10 +92,9 @@ def compose(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
 
 
 def wants_e_invoice(customer: Customer, invoice: Invoice) -> bool:
-    """Whether to embed an e-invoice: EU or opted in, and no amount has over two decimals."""
+    """Whether to embed an e-invoice: EU or opted in, and the currency has at most two decimals."""
     is_wanted = customer.country in EU or customer.wants_e_invoice
-    amounts = (invoice.net, invoice.tax)
-    return is_wanted and all(amount == amount.quantize(E_INVOICE_UNIT) for amount in amounts)
+    return is_wanted and money.minor_digits(invoice.currency) <= E_INVOICE_DIGITS
 
 
 def _agreement(terms: ContractVersion | AuditOrder) -> dict[str, Any]:

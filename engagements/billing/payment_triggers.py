@@ -16,6 +16,15 @@ CONFIRMED = """(payment.kind NOT IN ('received', 'reversed') OR EXISTS (
         WHERE received.id IN (payment.id, payment.moved_from_id) AND received.kind = 'received'
             AND (received.bank_line_id IS NOT NULL OR confirmation.id IS NOT NULL)))"""
 
+# Whether the bank line `line` shows a refund of ours: it carries its id, or was matched with it.
+RETURNED_REFUND = """(EXISTS (
+        SELECT 1 FROM engagements_transfermatch WHERE line_id = line.id
+    ) OR (line.end_to_end_id <> '' AND (
+        EXISTS (SELECT 1 FROM engagements_transfer
+                WHERE upper(end_to_end_id) = upper(line.end_to_end_id))
+        OR EXISTS (SELECT 1 FROM engagements_payment
+                   WHERE kind = 'paid_back' AND upper(reference) = upper(line.end_to_end_id)))))"""
+
 # A handled line stays so, unless all its payments are reversed.
 KEEP_HANDLED_LINE = Trigger(
     name="assigned",
@@ -72,7 +81,7 @@ CHECK_CONFIRMATION = Trigger(
         RETURN NEW;
     END IF;
     SELECT * INTO line FROM engagements_bankline WHERE id = NEW.bank_line_id FOR UPDATE;
-    IF (line.amount, line.currency) <> (keyed.amount, keyed.currency)
+    IF (line.amount, line.currency) <> (keyed.amount, keyed.currency) OR {RETURNED_REFUND}
         OR EXISTS (SELECT 1 FROM engagements_payment WHERE bank_line_id = line.id) THEN
         {
         refuse(
@@ -99,12 +108,7 @@ CHECK_RECEIPT = Trigger(
         RETURN NEW;
     END IF;
     SELECT * INTO line FROM engagements_bankline WHERE id = NEW.bank_line_id FOR UPDATE;
-    IF line.end_to_end_id <> '' AND (
-        EXISTS (SELECT 1 FROM engagements_transfer
-                WHERE upper(end_to_end_id) = upper(line.end_to_end_id))
-        OR EXISTS (SELECT 1 FROM engagements_payment
-                   WHERE kind = 'paid_back' AND upper(reference) = upper(line.end_to_end_id))
-    ) THEN
+    IF {RETURNED_REFUND} THEN
         {refuse("payment.returned_refund", "A returned refund is no payment of a customer.")}
     END IF;
     IF line.amount < coalesce(NEW.bank_amount, NEW.amount) + (

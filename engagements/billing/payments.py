@@ -58,7 +58,7 @@ def record(
     known = _known(row, reference, amount, received_on)
     if known:
         return known
-    _require_payable(row, received_on)
+    _require_payable(row)
     if bank_line is None:
         _require_plausible(row, received_on)
     if not may_exceed:
@@ -162,7 +162,7 @@ def _log(payment: Payment, engagement: Engagement) -> None:
     invoice = payment.invoice
     events.record(
         engagement=engagement,
-        verb="payment.recorded",
+        verb="payment.keyed" if payment.bank_line is None else "payment.recorded",
         summary=f"{format_money(payment.amount, invoice.currency)} received for "
         f"{invoice.reference}.",
         actor=payment.recorded_by,
@@ -186,19 +186,22 @@ def _require_open(invoice: Invoice, amount: Decimal) -> None:
         )
 
 
-def _require_payable(invoice: Invoice, received_on: date) -> None:
+def _require_payable(invoice: Invoice) -> None:
     # A credited invoice still accepts payments: the transfer may have crossed the credit note or
     # the settlement. The next settlement counts it, or it is refunded as an overpayment.
     if not invoice.is_issued or invoice.is_credit_note:
         raise ApplicationError(
             "Payments are recorded for issued invoices only.", code="payment.not_an_issued_invoice"
         )
-    if received_on > timezone.localdate():
-        raise ApplicationError("The payment date is in the future.", code="payment.in_the_future")
 
 
 def _require_plausible(invoice: Invoice, received_on: date) -> None:
-    """Decline a date far before the invoice, such as one in year 26: payments are append-only."""
+    """Decline a keyed date in the future, or far before the invoice, such as one in year 26.
+
+    Payments are append-only. A bank may value a line some days ahead.
+    """
+    if received_on > timezone.localdate():
+        raise ApplicationError("The payment date is in the future.", code="payment.in_the_future")
     assert invoice.issued_on is not None  # issued, as checked before
     if received_on < invoice.issued_on - MAX_ADVANCE:
         raise ApplicationError(

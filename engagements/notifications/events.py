@@ -226,6 +226,8 @@ _TYPES: Final = (
     EventType("credit_note.issued", "Credit note issued", _M, *_INVOICES),
     EventType("invoice.reminded", "Invoice overdue", _M),
     EventType("payment.recorded", "Payment received", _M, for_lead=True),
+    EventType("payment.keyed", "Payment recorded by hand", _M, for_lead=True,
+              finance_title="Payment to confirm"),
     EventType("payment.confirmed", "Payment confirmed", _M),
     EventType("payment.moved", "Payment moved to another invoice", _M),
     EventType("payment_reversal.proposed", "Reversal of a payment proposed", _M,

@@ -19,7 +19,7 @@ from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.engagement import stages
-from engagements.payouts import overpayment_refunds, postings, refunds
+from engagements.payouts import overpayment_refunds, postings, refund_accounts, refunds
 from engagements.payouts.match_models import TransferMatch
 from engagements.payouts.models import Transfer
 from engagements.payouts.overpayment_models import OverpaymentRefund
@@ -123,6 +123,7 @@ def match(*, line: BankLine, targets: Sequence[Refund], by: User) -> BankLine:
         stages.locked(engagement)
     row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
     if row.state == State.MATCHED:
+        _require_matched_with(row, targets)
         return row
     _require_matchable(row, targets)
     if row.state == State.SET_ASIDE:
@@ -130,6 +131,14 @@ def match(*, line: BankLine, targets: Sequence[Refund], by: User) -> BankLine:
     for target in targets:
         _match_one(row, target, by, charges=_charges(row, targets))
     return reconciliation.handle(row, State.MATCHED, by)
+
+
+def _require_matched_with(line: BankLine, targets: Sequence[Refund]) -> None:
+    known = [row.transfer or row.overpayment_refund for row in line.transfer_matches.all()]
+    if set(known) != set(targets):
+        raise ApplicationError(
+            "This line is already matched with another refund.", code="bank_line.matched"
+        )
 
 
 def _require_matchable(line: BankLine, targets: Sequence[Refund]) -> None:
@@ -147,6 +156,24 @@ def _require_matchable(line: BankLine, targets: Sequence[Refund]) -> None:
             f"The refunds add up to {format_money(total, line.currency)}, the line is over "
             f"{format_money(abs(line.amount), line.currency)}.",
             code="bank_line.other_amount",
+        )
+    _require_our_payee(line, targets)
+
+
+def _require_our_payee(line: BankLine, targets: Sequence[Refund]) -> None:
+    """Require a debit to name the account that its refund was sent to, if it names an IBAN."""
+    if line.is_credit or len(targets) != 1 or not targets[0].iban:
+        return
+    try:
+        paid = refund_accounts.valid_iban(line.payer_account)
+    except ApplicationError:
+        return
+    if paid != targets[0].iban:
+        raise ApplicationError(
+            f"The bank paid {paid}, but this refund was sent to {targets[0].iban}. Ask the bank. "
+            "If the customer has not received it, set this line aside and mark the refund as "
+            "failed.",
+            code="bank_line.other_payee",
         )
 
 

@@ -84,14 +84,15 @@ def blocking_reason(customer: Customer) -> str:
 def account_for(
     customer: Customer, *, by: User, approver: User | None, subject: str
 ) -> BankAccount | None:
-    """Return the account for a refund that `by` sends; None where the customer named none.
+    """Return the account for a refund that `by` sends; None where none is on file.
 
     Raises ApplicationError where the account waits, or `by` or the approver set it.
     """
     account = current(customer)
-    if account is not None and (reason := blocking_reason(customer)):
-        raise ApplicationError(reason, code="refund_account.waiting")
     require_other_people(customer, account=account, by=by, approver=approver, subject=subject)
+    reason = blocking_reason(customer)
+    if reason and customer.bank_accounts.exists():
+        raise ApplicationError(reason, code="refund_account.waiting")
     return account
 
 

@@ -75,6 +75,9 @@ CHECK_MATCH = Trigger(
     }
     END IF;
     IF EXISTS (SELECT 1 FROM engagements_payment WHERE bank_line_id = line.id)
+        OR EXISTS (SELECT 1 FROM engagements_paymentconfirmation WHERE bank_line_id = line.id)
+        OR EXISTS (SELECT 1 FROM engagements_paymentreversal
+                   WHERE bank_line_id = line.id AND state = 'posted')
         OR abs(line.amount) < NEW.amount - NEW.charges + (
             SELECT coalesce(sum(amount - charges), 0) FROM engagements_transfermatch
             WHERE line_id = line.id)
@@ -114,14 +117,19 @@ def _set_by(customer: str) -> tuple[str, str]:
 
 
 def _check_account(customer: str, *, operation: Operation, condition: Condition) -> Trigger:
-    """A trigger that refuses accounts which are not the customer's, confirmed and usable."""
+    """A trigger that refuses accounts which are not the customer's, confirmed and usable.
+
+    Without any account on file, money is transferred by hand, and the transfer names none.
+    """
     return Trigger(
         name="account",
         when=pgtrigger.Before,
         operation=operation,
         condition=condition,
         func=f"""
-    IF NEW.account_id IS NULL AND NEW.iban = '' THEN
+    IF NEW.account_id IS NULL AND NEW.iban = '' AND NOT EXISTS (
+        SELECT 1 FROM engagements_bankaccount WHERE customer_id = {customer}
+    ) THEN
         RETURN NEW;
     END IF;
     IF NOT EXISTS (

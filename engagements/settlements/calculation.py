@@ -84,7 +84,7 @@ def preview(*, contract: ContractVersion, audit_cost: Decimal | None = None) -> 
     received = quantize(sum((payment.amount for payment in payments), ZERO), currency)
     before = quantize(refunded(contract), currency)
     credits = credit_plans.plan(contract=contract, audit_cost=kept)
-    if credits.unbilled and not _can_bill_audit(contract):
+    if credits.unbilled and not can_bill_audit(contract):
         # Without an audit milestone the remainder cannot be invoiced, so it is waived.
         kept -= credits.unbilled
         credits = credit_plans.plan(contract=contract, audit_cost=kept)
@@ -107,7 +107,7 @@ def preview(*, contract: ContractVersion, audit_cost: Decimal | None = None) -> 
     )
 
 
-def _can_bill_audit(contract: ContractVersion) -> bool:
+def can_bill_audit(contract: ContractVersion) -> bool:
     """Whether a milestone bills the audit: released or pending, or billed already."""
     return Milestone.objects.filter(
         contract_version__engagement=contract.engagement_id,

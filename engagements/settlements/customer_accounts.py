@@ -1,4 +1,7 @@
-"""Statements of account: what a customer owes, by currency, with a running balance."""
+"""Statements of account: what a customer owes, by currency, with a running balance.
+
+Dated as the ledger is: refunds on the bank's value date, write-offs on the day of their decision.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from django.db.models import QuerySet
+from django.db.models import Max, Q, QuerySet
+from django.utils import timezone
 
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
@@ -107,11 +111,11 @@ def _write_offs(engagements: QuerySet[Engagement]) -> Iterator[tuple[str, Postin
     rows = WriteOff.objects.filter(
         invoice__engagement__in=engagements, state=WriteOff.State.POSTED
     ).select_related("invoice")
-    for row in rows.order_by("proposed_at", "pk"):
+    for row in rows.order_by("decided_at", "pk"):
         yield (
             row.invoice.currency,
             Posting(
-                row.proposed_at.date(),
+                timezone.localdate(row.decided_at),
                 row.get_kind_display(),
                 row.invoice.reference,
                 -row.amount,
@@ -124,11 +128,9 @@ def _refunds(engagements: QuerySet[Engagement]) -> Iterator[tuple[str, Posting]]
     paid = Settlement.objects.filter(
         contract_version__engagement__in=engagements, state=Settlement.State.PAID, refund__gt=0
     )
-    for row in paid.order_by("paid_at", "pk"):
-        assert row.paid_at is not None
+    executed = Max("transfers__valued_on", filter=Q(transfers__outcome="paid"))
+    for row in paid.annotate(valued_on=executed).order_by("valued_on", "pk"):
         yield (
             row.currency,
-            Posting(
-                row.paid_at.date(), "Refund", row.payment_reference, row.refund, settlement=row
-            ),
+            Posting(row.valued_on, "Refund", row.payment_reference, row.refund, settlement=row),
         )

@@ -26,7 +26,7 @@ from engagements.event_log import events
 from engagements.people import second_person
 from engagements.people.models import User
 from engagements.settlements import disputes, grounds, postings
-from engagements.settlements.calculation import Calculation, preview
+from engagements.settlements.calculation import Calculation, can_bill_audit, preview
 from engagements.settlements.credit_plans import PlannedCredit
 from engagements.settlements.models import Settlement
 from engagements.settlements.transitions import advance, locked, outcome_text, require_state
@@ -82,10 +82,14 @@ def propose(
 def _require_same(
     existing: Settlement, reason: str, by: User | None, *, note: str, audit_cost: Decimal | None
 ) -> None:
-    default = grounds.default_audit_cost(existing.contract_version)
+    contract = existing.contract_version
+    kept = grounds.default_audit_cost(contract) if audit_cost is None else audit_cost
+    if audit_cost is None and not can_bill_audit(contract):
+        # The part that nobody can bill was waived.
+        kept = min(kept, existing.audit_cost)
     requested = (
         *(State.PROPOSED, reason, by.pk if by else None),
-        *(strip_invisible(note), default if audit_cost is None else audit_cost),
+        *(strip_invisible(note), kept),
     )
     if requested != (
         *(existing.state, existing.reason, existing.proposed_by_id),

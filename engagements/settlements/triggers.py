@@ -33,14 +33,14 @@ PAID_BY_ANOTHER = second_person(
     condition=pgtrigger.Condition("NEW.paid_by_id IS NOT NULL AND NEW.refund > 0"),
 )
 
-# The bank's answer to a transfer may still be recorded for a disputed settlement, and no other
-# move but voiding it.
+# The bank's answer to a transfer may still be recorded for a disputed settlement, also that it
+# returns one that it had executed, and no other move but voiding it.
 HOLD_DISPUTED = Trigger(
     name="on_hold",
     when=pgtrigger.Before,
     operation=pgtrigger.Update,
     condition=pgtrigger.Condition(
-        "OLD.state <> NEW.state AND NEW.state <> 'voided' AND OLD.state <> 'paying'"
+        "OLD.state <> NEW.state AND NEW.state <> 'voided' AND OLD.state NOT IN ('paying', 'paid')"
     ),
     func=f"""
     IF EXISTS (

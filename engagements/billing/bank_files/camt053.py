@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from lxml import etree
 
@@ -20,11 +20,16 @@ from engagements.billing.bank_files.statement import (
     StatementLine,
     UnreadableFile,
     exact_amount,
+    plausible_day,
     with_keys,
 )
 
 NAMESPACE = re.compile(r"urn:iso:std:iso:20022:tech:xsd:camt\.053\.001\.\d\d")
 CURRENCY = re.compile(r"[A-Z]{3}")
+# As in the schema: no exponents, no digits but these.
+AMOUNT = re.compile(r"[0-9]{1,18}(\.[0-9]{1,17})?")
+# CdtDbtInd, with the sign of its amount.
+SIGNS = {"CRDT": 1, "DBIT": -1}
 BOOKED = "BOOK"
 # Codes of the opening balance (also: closing balance of the day before) and the closing one.
 OPENING, CLOSING = ("OPBD", "PRCD"), ("CLBD",)
@@ -111,9 +116,14 @@ def _is_booked(entry: etree._Element) -> bool:
 
 def _signed(element: etree._Element, amount: Decimal) -> Decimal:
     """An amount, negative for a debit."""
-    if amount < 0:
-        raise UnreadableFile(f"Invalid amount: {amount}. CAMT.053 has no negative amounts.")
-    return -amount if _text(element, "CdtDbtInd") == "DBIT" else amount
+    return _sign(element) * amount
+
+
+def _sign(element: etree._Element) -> int:
+    side = _text(element, "CdtDbtInd")
+    if side not in SIGNS:
+        raise UnreadableFile(f"{side or 'An empty CdtDbtInd'} is neither CRDT nor DBIT.")
+    return SIGNS[side]
 
 
 def _parts(entry: etree._Element) -> Iterator[StatementLine]:
@@ -137,7 +147,7 @@ def _entry(
     payer = account = end_to_end_id = return_reason = ""
     batch_id = _text(entry, "NtryDtls/Btch/MsgId") or _text(entry, "NtryDtls/Btch/PmtInfId")
     texts: list[str] = []
-    is_credit = _text(entry, "CdtDbtInd") != "DBIT"
+    is_credit = _sign(entry) > 0
     if details is not None:
         references = [
             _text(details, "Refs/AcctSvcrRef"),
@@ -183,7 +193,7 @@ def _other_party(details: etree._Element, role: str) -> tuple[str, str]:
 def _day(entry: etree._Element, path: str) -> date:
     text = _text(entry, f"{path}/Dt") or _text(entry, f"{path}/DtTm")[:10]
     try:
-        return date.fromisoformat(text)
+        return plausible_day(date.fromisoformat(text))
     except ValueError as error:
         raise UnreadableFile(f"An entry has an invalid date {path}: {text!r}.") from error
 
@@ -197,12 +207,12 @@ def _transaction_amount(details: etree._Element) -> tuple[Decimal, str] | None:
 
 
 def _amount(element: etree._Element) -> tuple[Decimal, str]:
-    try:
-        amount = Decimal((element.text or "").strip())
-    except InvalidOperation as error:
-        raise UnreadableFile(f"Invalid amount: {element.text!r}.") from error
-    if not amount.is_finite():
-        raise UnreadableFile(f"Invalid amount: {element.text!r}.")
+    text = (element.text or "").strip()
+    if not AMOUNT.fullmatch(text):
+        raise UnreadableFile(
+            f"Invalid amount: {text[:40]!r}. CAMT.053 has digits and a point, and no sign."
+        )
+    amount = Decimal(text)
     currency = element.get("Ccy") or ""
     if not CURRENCY.fullmatch(currency):
         raise UnreadableFile(f"An amount has no currency: {element.text}.")

@@ -19,6 +19,7 @@ from engagements.billing.bank_files.statement import (
     StatementLine,
     UnreadableFile,
     exact_amount,
+    plausible_day,
     with_keys,
 )
 
@@ -147,7 +148,7 @@ def _day(text: str, date_format: str) -> date:
     if date_format not in DATE_FORMATS:
         raise ValueError(f"Unknown date format {date_format!r}.")
     try:
-        return datetime.strptime(text, date_format).date()
+        return plausible_day(datetime.strptime(text, date_format).date())
     except ValueError:
         raise ValueError(f"{text!r} is not a date in the chosen format.") from None
 

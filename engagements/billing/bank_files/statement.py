@@ -14,6 +14,8 @@ from engagements.common import money
 # Placeholders for a missing reference.
 NO_REFERENCE = frozenset({"", "NOTPROVIDED", "NONREF", "NONE", "NOT PROVIDED"})
 REFERENCE_CHARACTERS = 80
+# Other years are errors of the file: the ledger would be dated in them.
+YEARS = range(2000, 2100)
 
 
 class UnreadableFile(ValueError):
@@ -82,6 +84,13 @@ def exact_amount(amount: Decimal, currency: str) -> Decimal:
     except money.UnknownCurrency as error:
         raise UnreadableFile(str(error)) from error
     raise UnreadableFile(f"{amount} has more decimals than {currency}.")
+
+
+def plausible_day(day: date) -> date:
+    """Return `day`, or raise ValueError for one of another century."""
+    if day.year not in YEARS:
+        raise ValueError(f"{day.isoformat()} is no date of a bank statement.")
+    return day
 
 
 def with_keys(lines: Iterable[StatementLine], *, account: str) -> tuple[StatementLine, ...]:

@@ -80,6 +80,11 @@ def test_a_batch_entry_is_split_into_its_transactions() -> None:
         (b">14280.00<", b">142800000000000.00<"),
         (b">14280.00<", b">14280.005<"),
         (b">14280.00<", b">-14280.00<"),
+        (b">14280.00<", b">1.428E4<"),
+        (b">14280.00<", b">14_280.00<"),
+        (b"<CdtDbtInd>CRDT</CdtDbtInd>", b""),
+        (b"<CdtDbtInd>CRDT</CdtDbtInd>", b"<CdtDbtInd>CREDIT</CdtDbtInd>"),
+        (b"2026-09-01</Dt></BookgDt>", b"0026-09-01</Dt></BookgDt>"),
         # Does not lead to the closing balance.
         (b">14280.00<", b">14280.01<"),
         (b"CLBD", b"ITBD"),
@@ -130,7 +135,10 @@ def test_identical_rows_keep_two_stable_keys() -> None:
 
 @pytest.mark.parametrize(
     ("content", "column"),
-    [(b"\x00\x01\x02", 2), (b"just words", 2), (b"a;b;c\n1.9.2026;x;1,0,0\n", 2), (None, 9)],
+    [
+        *((b"\x00\x01\x02", 2), (b"just words", 2), (b"a;b;c\n1.9.2026;x;1,0,0\n", 2)),
+        *((b"a;b;c\n01.09.0026;x;1,00\n", 2), (None, 9)),
+    ],
 )
 def test_a_file_without_the_chosen_columns_is_refused(content: bytes | None, column: int) -> None:
     changes = {"amount": column, "payer": None, "currency_column": None}

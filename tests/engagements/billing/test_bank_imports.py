@@ -27,7 +27,7 @@ from engagements.ledger import chart
 from engagements.ledger.models import Leg
 from engagements.payouts.queries import overpaid_invoices
 from tests.engagements.billing.test_bank_files import GERMAN
-from tests.engagements.world import World, undone
+from tests.engagements.world import World, days, today, undone
 from tests.errors import declined
 
 GERMAN_CSV = (Path(__file__).parent / "german.csv").read_bytes()
@@ -227,6 +227,17 @@ def test_one_transfer_pays_two_invoices_and_two_transfers_share_one(world: World
     row = imported(world, statement(("21420.00", f"{first.reference} {second.reference}")))
     reconciliation.assign_certain(proposals=[only(row)], by=world.finance)
     assert [balance_of(invoice).open_amount for invoice in (first, second)] == [0, 0]
+
+
+def test_a_line_that_the_bank_values_some_days_ahead_is_paid_on_its_value_date(
+    world: World,
+) -> None:
+    invoice, later = billed(world), (today() + days(2)).isoformat()
+    content = statement(("14280.00", invoice.reference), day=today().isoformat())
+    value = f"</BookgDt><ValDt><Dt>{later}</Dt></ValDt>".encode()
+    row = imported(world, content.replace(b"</BookgDt>", value))
+    reconciliation.assign_certain(proposals=[only(row)], by=world.finance)
+    assert Payment.objects.get().received_on.isoformat() == later
 
 
 def test_without_a_number_a_person_decides(world: World) -> None:

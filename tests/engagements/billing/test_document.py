@@ -128,7 +128,10 @@ def test_outside_the_eu_an_e_invoice_goes_to_who_asks_for_it(world: World) -> No
 
 @pytest.mark.parametrize(
     ("currency", "fee", "gross", "is_electronic"),
-    [("JPY", "100001", "119,001", True), ("KWD", "1000.001", "1,190.001", False)],
+    [
+        *(("JPY", "100001", "119,001", True), ("KWD", "1000.001", "1,190.001", False)),
+        ("KWD", "1000.000", "1,190.000", False),
+    ],
 )
 def test_amounts_have_the_digits_of_their_currency(
     world: World, currency: str, fee: str, gross: str, is_electronic: bool

@@ -12,7 +12,7 @@ from engagements.billing.milestones import milestone_lines
 from engagements.common import money
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.terms import terms_of
-from engagements.settlements import calculation
+from engagements.settlements import calculation, services
 from tests.engagements.world import World, undone
 
 D = Decimal
@@ -64,3 +64,8 @@ def test_a_contract_without_an_audit_milestone_owes_no_balance_that_nobody_can_b
     settlement = contract.settlements.get()
     assert (settlement.audit_cost, settlement.balance_due, settlement.refund) == (0, 0, 0)
     assert calculation.preview(contract=contract).balance_due == 0
+    services.void(settlement=settlement, reason="Wrong.", by=world.finance)
+    again, twice = (
+        services.propose(contract=contract, reason="missed", by=world.finance) for _ in range(2)
+    )
+    assert again == twice

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+from collections.abc import Callable
 from decimal import Decimal
 
 from django.test import Client
@@ -14,9 +15,13 @@ from engagements.billing import credit_notes, write_offs
 from engagements.billing.balances import open_invoices
 from engagements.finance import closing_checklist, receivables
 from engagements.finance.receivables import VatRow
+from engagements.ledger.models import Entry
+from engagements.payouts import refunds
+from engagements.settlements import customer_accounts
+from engagements.settlements import services as settlements
 from tests.engagements.billing.test_bank_imports import imported, statement
 from tests.engagements.pdf_text import words
-from tests.engagements.world import World, today
+from tests.engagements.world import World, contract_of, today
 
 D = Decimal
 
@@ -67,6 +72,31 @@ def test_a_statement_of_account_is_a_pdf(client: Client, world: World) -> None:
     client.force_login(world.finance)
     nothing = reverse("customer-statement", args=[world.other_customer.pk])
     assert client.get(nothing).status_code == 404
+
+
+def test_a_statement_of_account_is_dated_as_the_ledger(
+    world: World, on_day: Callable[[dt.date], None]
+) -> None:
+    invoice = world.overpaid(D(20))
+    loss = write_offs.propose(
+        invoice=world.invoice(contract_of(invoice).milestones.get(position=2)),
+        kind="bad_debt",
+        amount=D(119),
+        reason="Insolvent.",
+        by=world.finance,
+    )
+    refund = world.settlement()
+    settlements.approve(settlement=refund, by=world.controller)
+    on_day(today() + dt.timedelta(days=3))
+    write_offs.approve(write_off=loss, by=world.controller)
+    on_day(today() + dt.timedelta(days=5))
+    executed_on = today() - dt.timedelta(days=2)
+    refunds.mark_paid(settlement=refund, reference="R", valued_on=executed_on, by=world.finance)
+    [account] = customer_accounts.accounts_of(world.customer.engagements.all())
+    dated = {row.what: row.on for row in account.postings}
+    written_off = Entry.objects.get(kind=Entry.Kind.WRITTEN_OFF)
+    assert dated["Bad debt"] == written_off.dated_on == today() - dt.timedelta(days=5)
+    assert dated["Refund"] == executed_on
 
 
 def test_the_checklist_of_a_month_names_what_is_open(client: Client, world: World) -> None:

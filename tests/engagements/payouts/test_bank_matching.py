@@ -10,24 +10,25 @@ from django.test import Client
 from django.urls import reverse
 
 from engagements import closing
-from engagements.billing import reconciliation
+from engagements.billing import payments, reconciliation
 from engagements.billing.balances import balance_of
 from engagements.billing.bank_models import BankLine
 from engagements.billing.line_proposals import Match, proposals
-from engagements.billing.payment_models import Payment
+from engagements.billing.payment_models import Payment, PaymentConfirmation
 from engagements.engagement.models import Stage
 from engagements.ledger import chart
 from engagements.ledger.models import Entry
 from engagements.payouts import bank_matching, overpayment_refunds, refunds, transfer_files
 from engagements.payouts.match_models import TransferMatch
 from engagements.payouts.models import Transfer, TransferFile
+from engagements.settlements import disputes
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.database_constraints import violates, write
 from tests.engagements.billing.test_bank_imports import balance, imported, statement
 from tests.engagements.payouts.refund_steps import start_refund
 from tests.engagements.payouts.test_transfer_pages import account
-from tests.engagements.world import World, fresh
+from tests.engagements.world import World, fresh, today, undone
 from tests.errors import declined
 
 D = Decimal
@@ -95,6 +96,18 @@ def test_a_returned_refund_fails_its_transfer_and_can_be_paid_again(
     assert balance(chart.REFUND_PAYABLE) == 0
 
 
+def test_a_disputed_refund_that_the_bank_returns_is_recorded_and_not_paid_again(
+    world: World,
+) -> None:
+    transfer = on_its_way(world)
+    left(world, transfer)
+    settlement = Settlement.objects.get()
+    disputes.raise_dispute(settlement=settlement, reason="Too little.", by=world.signatory)
+    assert came_back(world, transfer).state == "matched"
+    with declined("settlement.on_hold"):
+        refunds.start_payment(settlement=settlement, by=world.finance)
+
+
 def test_a_returned_refund_is_never_a_customers_payment(world: World) -> None:
     transfer = on_its_way(world)
     engagement = transfer.settlement.contract_version.engagement
@@ -143,6 +156,58 @@ def test_a_return_less_the_bank_s_fee_finds_its_transfer(world: World, is_execut
         TransferMatch.objects.create(
             line=line, kind="returned", transfer=transfer, amount=100, charges=100
         )
+
+
+def test_a_debit_to_another_account_does_not_show_the_refund(world: World) -> None:
+    transfer = on_its_way(world)
+    payee = (
+        f"{named(transfer)}<RltdPties><CdtrAcct><Id><IBAN>DE89370400440532013000</IBAN></Id>"
+        "</CdtrAcct></RltdPties>"
+    )
+    row = imported(world, statement((f"-{transfer.amount:.2f}", "out"), details=payee))
+    line = row.lines.get()
+    assert bank_matching.match_import(bank_import=row, by=world.controller).errors
+    with declined("bank_line.other_payee"):
+        bank_matching.match(line=line, targets=[transfer], by=world.finance)
+    assert Settlement.objects.get().state == "paying"
+
+
+def test_a_bank_line_is_evidence_once(world: World) -> None:
+    transfer, invoice = on_its_way(world), world.invoice(world.active().milestones.get(position=1))
+    keyed = payments.record(
+        invoice=invoice,
+        amount=transfer.amount,
+        received_on=today(),
+        reference="K",
+        may_exceed=True,
+        by=world.finance,
+    )
+    line = imported(world, statement((f"{transfer.amount:.2f}", "unnamed"))).lines.get()
+    with undone():
+        PaymentConfirmation.objects.create(
+            payment=keyed, bank_line=line, confirmed_by=world.finance
+        )
+        with violates("transfermatch.amount"):
+            TransferMatch.objects.create(
+                line=line, kind="returned", transfer=transfer, amount=transfer.amount
+            )
+    bank_matching.match(line=line, targets=[transfer], by=world.finance)
+    with violates("paymentconfirmation.bank_line"):
+        PaymentConfirmation.objects.create(
+            payment=keyed, bank_line=line, confirmed_by=world.finance
+        )
+    with violates("payment.returned_refund"):
+        Payment.objects.create(
+            invoice=invoice,
+            amount=line.amount,
+            received_on=today(),
+            reference="again",
+            bank_line=line,
+            recorded_by=world.finance,
+        )
+    assert bank_matching.match(line=line, targets=[transfer], by=world.controller) == line
+    with declined("bank_line.matched"):
+        bank_matching.match(line=line, targets=[], by=world.finance)
 
 
 def test_a_file_of_refunds_is_paid_by_its_one_debit(world: World) -> None:

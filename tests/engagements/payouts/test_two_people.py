@@ -159,11 +159,13 @@ def test_who_set_the_refund_account_neither_approves_nor_pays(world: World) -> N
         "currency": row.currency,
         "end_to_end_id": "X",
         "method": "by_hand",
+        "account": account,
+        "started_by": third,
     }
     with violates("transfer.approver_set_account"):
-        Transfer.objects.create(**common, started_by=third)
+        Transfer.objects.create(**common, iban=IBAN)
     with violates("transfer.account"):
-        Transfer.objects.create(**common, started_by=third, iban=OTHER_IBAN, payee="X")
+        Transfer.objects.create(**common, iban=OTHER_IBAN, payee="X")
 
 
 def test_an_overpayment_is_sent_by_two_people_and_only_when_it_is_confirmed(
@@ -201,6 +203,19 @@ def test_the_customer_confirms_its_account_and_money_waits_before_it_goes_there(
     account = account_of(world, third)
     url = reverse("portal-refund-account", args=[reference])
     assert transfer_files.blocking_reason(row)
+    # Nor by hand, which names no account.
+    with declined("refund_account.waiting"):
+        refunds.mark_paid(settlement=row, reference="R", by=world.finance)
+    with violates("transfer.account"):
+        Transfer.objects.create(
+            settlement=row,
+            attempt=1,
+            method="by_hand",
+            amount=row.refund,
+            currency=row.currency,
+            end_to_end_id="X",
+            started_by=world.finance,
+        )
     for who, status in (("stranger", 404), ("viewer", 403)):
         sign_in(client, getattr(world, who))
         assert client.post(url, {"account": account.pk}).status_code == status

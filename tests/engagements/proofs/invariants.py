@@ -99,8 +99,9 @@ UNION ALL
 SELECT 'closed ' || row.id, md5(row::text) FROM engagements_periodtotal row
 UNION ALL
 SELECT 'settled ' || id, md5((to_jsonb(row)
-    -- The bank may return what was paid.
-    - 'state' - 'paid_by_id' - 'paid_at' - 'payment_reference' - 'valued_on')::text)
+    -- The bank may return what was paid, and what failed may be voided.
+    - 'state' - 'paid_by_id' - 'paid_at' - 'payment_reference'
+    - 'voided_by_id' - 'void_reason')::text)
   FROM engagements_settlement row WHERE state IN ('paid', 'failed', 'voided')
 """
 

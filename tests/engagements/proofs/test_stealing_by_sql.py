@@ -19,6 +19,7 @@ from tests.engagements.proofs.test_raw_sql import ROLE, make_the_role
 from tests.engagements.proofs.test_stealing import IBAN, Scene, propose_write_off
 from tests.engagements.world import World, closed_month, today, undone
 
+OTHER_IBAN = "DE89370400440532013000"
 # The code of the refusal, and the statement.
 ATTACKS = (
     (
@@ -50,7 +51,7 @@ ATTACKS = (
     (
         "overpaymentrefund.sent_by_another",
         "UPDATE engagements_payback SET state = 'paying', sent_by_id = {thief}, sent_at = now(),"
-        " method = 'by_hand', left_id = {keyed}",
+        " method = 'by_hand', left_id = {keyed}, account_id = {confirmed}, iban = '{iban}'",
     ),
     (
         "paymentreversal.approved_by_another",
@@ -100,6 +101,9 @@ ATTACKS = (
 def test_raw_sql_as_the_site_s_role_moves_no_money_for_one_person(world: World) -> None:
     scene, thief = Scene(world, thief=world.finance), world.finance
     payments.confirm(payment=scene.first, by=world.controller)
+    confirmed = refund_accounts.add(
+        customer=world.customer, holder="Longprompt", iban=OTHER_IBAN, bic="", by=world.signatory
+    )
     account = refund_accounts.add(
         customer=world.customer, holder="Thief", iban=IBAN, bic="", by=thief
     )
@@ -119,6 +123,8 @@ def test_raw_sql_as_the_site_s_role_moves_no_money_for_one_person(world: World) 
         "approval": f"approved_by_id = {thief.pk}, decided_at = now()",
         "keyed": scene.second.pk,
         "account": account.pk,
+        "confirmed": confirmed.pk,
+        "iban": OTHER_IBAN,
         "settlement": scene.settlement.pk,
         "consultant": world.consultant.pk,
         "controller": world.controller.pk,

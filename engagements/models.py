@@ -1,6 +1,7 @@
 """Register every domain's models with Django. Import a model from its domain, not from here."""
 
 from engagements.audit import models as audit
+from engagements.benchmark import models as benchmark
 from engagements.billing import (
     bank_models,
     payment_models,
@@ -36,6 +37,7 @@ __all__ = [
     "audit",
     "bank_accounts",
     "bank_models",
+    "benchmark",
     "billing",
     "clauses",
     "contracts",

@@ -7,7 +7,8 @@ from django.apps import apps as installed
 from django.apps.registry import Apps
 from django.http import HttpRequest
 
-from benchmarks.models import Run, SigningKey
+from benchmarks.models import BenchmarkCheck, Run, SigningKey
+from engagements.benchmark import services as benchmark_services
 from engagements.billing.bank_models import BankLine
 from engagements.common.queue import enqueue
 from engagements.event_log.models import Event
@@ -24,6 +25,11 @@ PAYMENT_VERBS = ("payment.recorded", "payment.confirmed")
 def conclude_run(sender: Any, *, run: Run, **kwargs: Any) -> None:
     """Enqueue the outcome of a concluded run; the sweep picks up a lost message."""
     enqueue("conclude_run", run.pk)
+
+
+def record_check(sender: Any, *, check: BenchmarkCheck, **kwargs: Any) -> None:
+    """Record the outcome of a check of a customer's own benchmark."""
+    benchmark_services.record_check(check)
 
 
 def review_runs(sender: Any, *, key: SigningKey, **kwargs: Any) -> None:

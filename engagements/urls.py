@@ -5,6 +5,8 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from engagements.audit import report_views
 from engagements.audit import views as audit
+from engagements.benchmark import urls as benchmark
+from engagements.benchmark.models import Side
 from engagements.catalogue import views as catalogue
 from engagements.contracts import amendment_views, draft_views
 from engagements.contracts import views as contract
@@ -50,6 +52,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("evidence/<int:pk>/again/", evidence.again, name="evidence-again"),
     path("evidence/answers/<slug:question>/", evidence.answer, name="evidence-answer"),
     path("workbench/", include("engagements.workbench.profile.urls")),
+    *benchmark.urls_of(Side.CONSULTANCY),
     path("contract/", contract.show, name="engagement-contract"),
     path("contract/terms/", draft_views.terms, name="contract-terms"),
     path("contract/benchmark/", contract.seal_benchmark, name="contract-benchmark"),

@@ -33,6 +33,10 @@ class SideRaised(SideFailed):
         self.raised = raised
 
 
+class ReferenceFailed(SideFailed):
+    """A benchmark's own reference raised, hung, or answers differently for equal inputs."""
+
+
 class DeviceFailed(RuntimeError):
     """The device failed the referee: out of memory, or broken."""
 

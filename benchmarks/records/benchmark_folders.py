@@ -43,7 +43,7 @@ DESCRIPTION = "benchmark.toml"
 _REQUIRED = (DESCRIPTION, "program.py", "reference.py")
 _NAME = re.compile(r"(benchmark\.toml|program\.py|reference\.py|baselines/[a-z][a-z0-9_]*\.py)")
 _NEEDS = {"program.py": ("Step",), "reference.py": ("reference", "reference_step")}
-_MAX_FILES, _MAX_BYTES = 20, 400_000
+MAX_FILES, MAX_FILE_BYTES = 20, 400_000
 # Of one call's tensors and the state, which both sides and the referee have.
 _MAX_TENSOR_BYTES = {"cpu": 1 << 30, "cuda": 40 << 30}
 _PROTOCOLS = {
@@ -59,8 +59,8 @@ _ITEM_BYTES |= {"uint8": 1, "bool": 1}
 class FolderError(InvalidBenchmark):
     """A folder that is no benchmark: the file, the field and the remedy.
 
-    `code` is "folder." and one of: missing, file, size, encoding, syntax, field, name, function,
-    baseline, weights, axes, tensors, tolerance.
+    `code` is "folder." and one of: archive, missing, file, size, encoding, syntax, field, name,
+    function, baseline, weights, axes, tensors.
     """
 
     def __init__(self, message: str, *, code: str) -> None:
@@ -85,22 +85,32 @@ def read(folder: Path) -> dict[str, str]:
                 f"{', '.join(_REQUIRED)} and baselines/NAME.py",
                 code="file",
             )
-        if len(files) == _MAX_FILES or path.stat().st_size > _MAX_BYTES:
+        if len(files) == MAX_FILES or path.stat().st_size > MAX_FILE_BYTES:
             raise FolderError(
-                f"{name}: a benchmark has at most {_MAX_FILES} files of {_MAX_BYTES:,} bytes",
+                f"{name}: a benchmark has at most {MAX_FILES} files of {MAX_FILE_BYTES:,} bytes",
                 code="size",
             )
-        try:
-            files[name] = path.read_bytes().decode()
-        except UnicodeDecodeError as error:
-            raise FolderError(f"{name} is not UTF-8: save it as UTF-8", code="encoding") from error
+        files[name] = decoded(name, path.read_bytes())
     return files
 
 
-def document(files: Mapping[str, str]) -> dict[str, Any]:
-    """The benchmark document of a folder's files, ready to be sealed. Raises FolderError."""
+def decoded(name: str, content: bytes) -> str:
+    """A file's text. Raises FolderError."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise FolderError(f"{name} is not UTF-8: save it as UTF-8", code="encoding") from error
+
+
+def document(files: Mapping[str, str], *, baseline: str | None = None) -> dict[str, Any]:
+    """The benchmark document of a folder's files, ready to be sealed. Raises FolderError.
+
+    `baseline` replaces the one that the description names, such as by the fastest that fits.
+    """
     check_files(files)
     described = _described(files)
+    if baseline is not None:
+        described["baseline"] = baseline
     what, preset = definition(described), _preset(described)
     made = {
         "schema": documents.SCHEMA_NAME,
@@ -135,16 +145,23 @@ def document(files: Mapping[str, str]) -> dict[str, Any]:
     return made
 
 
+def baselines(files: Mapping[str, str]) -> list[str]:
+    """The names of a folder's baselines, in order."""
+    return sorted(Path(each).stem for each in files if each.startswith("baselines/"))
+
+
 def check_files(files: Mapping[str, str]) -> None:
     """Require the folder's files, their names and functions, without running them."""
+    if len(files) > MAX_FILES:
+        raise FolderError(f"a benchmark has at most {MAX_FILES} files", code="size")
     for name in _REQUIRED:
         if name not in files:
             raise FolderError(f"{name} is missing: add it", code="missing")
     for name, text in files.items():
         if not _NAME.fullmatch(name):
             raise FolderError(f"{name} is not part of a benchmark: remove it", code="file")
-        if len(text) > _MAX_BYTES:
-            raise FolderError(f"{name} is larger than {_MAX_BYTES:,} bytes", code="size")
+        if len(text) > MAX_FILE_BYTES:
+            raise FolderError(f"{name} is larger than {MAX_FILE_BYTES:,} bytes", code="size")
         if not name.endswith(".py"):
             continue
         try:
@@ -186,6 +203,8 @@ def _described(files: Mapping[str, str]) -> dict[str, Any]:
         raise FolderError(f"{DESCRIPTION} is not TOML: {error}", code="syntax") from error
     if broken := schemas.violation(described, folder_schema.SCHEMA):
         raise FolderError(f"{DESCRIPTION} {broken}", code="field")
+    # Until `twofold check` has measured which is the fastest.
+    described.setdefault("baseline", next(iter(baselines(files)), ""))
     name = described["operator"]
     if importlib.util.find_spec(f"kernels.{name}") and not _is_unpacked(name):
         raise FolderError(
@@ -286,6 +305,11 @@ def _preset(described: Mapping[str, Any]) -> Preset:
                 f"{DESCRIPTION}: workload {load['name']} has no {', '.join(missing)}: add it",
                 code="axes",
             )
+        if unknown := sorted(set(load["axes"]) - set(described["axes"])):
+            raise FolderError(
+                f"{DESCRIPTION}: [axes] lacks {', '.join(unknown)} of workload {load['name']}",
+                code="axes",
+            )
     return Preset(
         title=described["title"],
         device=device,
@@ -306,10 +330,9 @@ def _baseline(described: Mapping[str, Any], files: Mapping[str, str]) -> Baselin
     name = described["baseline"]
     about = described.get("baselines", {}).get(name, {})
     if f"baselines/{name}.py" not in files:
-        there = [Path(each).stem for each in files if each.startswith("baselines/")]
         raise FolderError(
             f"{DESCRIPTION}: baseline '{name}' has no baselines/{name}.py; there are "
-            f"{', '.join(there) or 'none'}",
+            f"{', '.join(baselines(files)) or 'none'}",
             code="baseline",
         )
     return Baseline(

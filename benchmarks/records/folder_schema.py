@@ -47,6 +47,7 @@ _TENSORS = {
 SCHEMA = schemas.exactly(
     optional=(
         "state",
+        "baseline",
         "target",
         "confidence",
         "operator_tolerance",

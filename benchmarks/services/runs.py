@@ -4,22 +4,19 @@ Every write after the claim names its attempt and is one conditional update, or 
 lock: a stale attempt changes nothing.
 """
 
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from benchmarks import evidence, signals, storage
 from benchmarks.errors import BenchmarkError, RecordRejected, StaleAttempt
-from benchmarks.limits import limits
+from benchmarks.jobs import JobState
 from benchmarks.models import Benchmark, Record, Run, SigningKey, Solution, new_nonce
 from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.records.redaction import withhold_source
-from benchmarks.services import messages
+from benchmarks.services import leases, messages
 from benchmarks.text import readable
 
 
@@ -60,61 +57,22 @@ def request(
             code="run.request_key_reused",
         )
     if created:
-        messages.wake_worker_on_commit(run.pk)
+        messages.wake_worker_on_commit(Run, run.pk)
     return run
 
 
 def claim(*, run_id: int, worker: str) -> Run | None:
-    """Claim a run for a new attempt with a lease; None when it is not claimable.
-
-    Claimable are queued runs, and running ones whose lease expired while attempts remain (after
-    the last attempt the sweep fails them).
-    """
-    lost = Q(state=Run.State.RUNNING, leased_until__lt=Now(), attempt__lt=limits().attempts)
-    free = Q(state=Run.State.QUEUED) | lost
-    with transaction.atomic():
-        taken = Run.objects.filter(free, pk=run_id).update(
-            state=Run.State.RUNNING,
-            attempt=F("attempt") + 1,
-            nonce=new_nonce(),
-            leased_until=_lease_end(),
-            worker=readable(worker, longest=200),
-            progress={},
-            started_at=Coalesce("started_at", Now()),
-        )
-        # The update still holds the row's lock, so this reads our own attempt.
-        return Run.objects.select_related("benchmark", "solution").get(pk=run_id) if taken else None
-
-
-def heartbeat(*, run_id: int, attempt: int) -> bool:
-    """Extend the lease; False when the attempt is stale and must stop."""
-    return bool(_current(run_id, attempt).update(leased_until=_lease_end()))
+    """Claim a run for a new attempt with a lease and a nonce; None when it is not claimable."""
+    rows = Run.objects.select_related("benchmark", "solution")
+    return leases.claim(rows, pk=run_id, worker=worker, nonce=new_nonce())
 
 
 def report_progress(*, run_id: int, attempt: int, progress: dict[str, Any]) -> bool:
     """Store the progress of the attempt; False when the attempt is stale."""
-    if not _current(run_id, attempt).update(progress=progress):
+    if not leases.current(Run, run_id, attempt).update(progress=progress):
         return False
     signals.run_progressed.send(sender=Run, run=Run.objects.get(pk=run_id))
     return True
-
-
-def requeue(*, run_id: int, attempt: int) -> bool:
-    """Queue the run again because its worker is shutting down; False when the attempt is stale.
-
-    A run may be requeued any number of times: only lost workers count toward the limit.
-    """
-    requeued = _current(run_id, attempt).update(
-        state=Run.State.QUEUED, leased_until=None, sent_at=None, worker="", progress={}
-    )
-    if requeued:
-        messages.wake_worker_on_commit(run_id)
-    return bool(requeued)
-
-
-def postpone(*, run_id: int) -> None:
-    """Leave a queued run to the next sweep. Uses no attempt."""
-    Run.objects.filter(pk=run_id, state=Run.State.QUEUED).update(sent_at=None)
 
 
 def finish(*, run_id: int, attempt: int, record_bytes: bytes) -> Record:
@@ -174,7 +132,7 @@ def fail(*, run_id: int, attempt: int, reason: str) -> bool:
     `reason` says what failed and what to do.
     """
     with transaction.atomic():
-        run = _current(run_id, attempt).select_for_update().first()
+        run = leases.current(Run, run_id, attempt).select_for_update().first()
         if run is None:
             return False
         run.failure_reason = readable(reason) or "The run failed without a reason."
@@ -194,18 +152,9 @@ def _stale(run_id: int, attempt: int) -> StaleAttempt:
     return StaleAttempt(f"Attempt {attempt} of run {run_id} is stale.", code="run.stale_attempt")
 
 
-def _conclude(run: Run, *, state: Run.State) -> None:
+def _conclude(run: Run, *, state: JobState) -> None:
     run.state = state
     run.leased_until = None
     run.finished_at = timezone.now()
     run.save(update_fields=["state", "leased_until", "finished_at", "failure_reason"])
     signals.run_concluded.send(sender=Run, run=run)
-
-
-def _current(run_id: int, attempt: int) -> QuerySet[Run]:
-    return Run.objects.filter(pk=run_id, attempt=attempt, state=Run.State.RUNNING)
-
-
-def _lease_end() -> Any:
-    # The database's clock: the clocks of workers may differ.
-    return Now() + timedelta(seconds=limits().lease_s)

@@ -1,6 +1,7 @@
-"""Revisit every unfinished run: enqueue queued ones again, requeue or fail lost ones."""
+"""Revisit every unfinished job: enqueue queued ones again, requeue or fail lost ones."""
 
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -8,17 +9,25 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from benchmarks.jobs import Job, JobState
 from benchmarks.limits import limits
-from benchmarks.models import Run
-from benchmarks.services import messages, runs
+from benchmarks.models import BenchmarkCheck, Run
+from benchmarks.services import checks, messages, runs
 
 logger = logging.getLogger(__name__)
 RESENT_AT_ONCE = 500
+# Fails a lost job: its key, attempt and the reason.
+FAIL: Mapping[type[Job], Callable[[int, int, str], bool]] = {
+    Run: lambda pk, attempt, reason: runs.fail(run_id=pk, attempt=attempt, reason=reason),
+    BenchmarkCheck: lambda pk, attempt, reason: checks.fail(
+        check_id=pk, attempt=attempt, reason=reason
+    ),
+}
 
 
 @dataclass
 class Swept:
-    """How many runs a sweep enqueued, requeued after a lost worker, and failed."""
+    """How many jobs a sweep enqueued, requeued after a lost worker, and failed."""
 
     sent: int = 0
     requeued: int = 0
@@ -26,54 +35,59 @@ class Swept:
 
 
 def sweep() -> Swept:
-    """Requeue lost runs and enqueue waiting ones. Idempotent and safe to run concurrently."""
+    """Requeue lost jobs and enqueue waiting ones. Idempotent and safe to run concurrently."""
     swept = Swept()
-    lost = Run.objects.filter(state=Run.State.RUNNING, leased_until__lt=Now())
-    for run_id in list(lost.order_by("pk").values_list("pk", flat=True)):
-        try:
-            _requeue_or_fail(run_id, swept)
-        except DatabaseError:
-            # One row that cannot be changed must not keep the others waiting.
-            logger.exception("run %s could not be requeued", run_id)
-    _enqueue_waiting(swept)
+    for model in FAIL:
+        lost = model._default_manager.filter(state=JobState.RUNNING, leased_until__lt=Now())
+        for pk in list(lost.order_by("pk").values_list("pk", flat=True)):
+            try:
+                _requeue_or_fail(model, pk, swept)
+            except DatabaseError:
+                # One row that cannot be changed must not keep the others waiting.
+                logger.exception("%s %s could not be requeued", model.__name__, pk)
+    for model in FAIL:
+        if not _enqueue_waiting(model, swept):
+            # The broker is down; every further job would wait for its timeout, too.
+            break
     return swept
 
 
-def _requeue_or_fail(run_id: int, swept: Swept) -> None:
+def _requeue_or_fail(model: type[Job], pk: int, swept: Swept) -> None:
     with transaction.atomic():
-        run = (
-            Run.objects.select_for_update(skip_locked=True)
-            .filter(pk=run_id, state=Run.State.RUNNING, leased_until__lt=Now())
+        job = (
+            model._default_manager.select_for_update(skip_locked=True)
+            .filter(pk=pk, state=JobState.RUNNING, leased_until__lt=Now())
             .first()
         )
-        if run is None:
+        if job is None:
             return
-        logger.warning("run %s: worker %s was lost in attempt %s", run_id, run.worker, run.attempt)
-        if run.attempt >= limits().attempts:
-            swept.failed += runs.fail(run_id=run_id, attempt=run.attempt, reason=_reason(run))
+        logger.warning("%s: worker %s was lost in attempt %s", job, job.worker, job.attempt)
+        if job.attempt >= limits().attempts:
+            swept.failed += FAIL[model](pk, job.attempt, _reason(job))
             return
-        run.state = Run.State.QUEUED
-        run.leased_until = run.sent_at = None
-        run.progress = {}
-        run.save(update_fields=["state", "leased_until", "sent_at", "progress"])
+        job.state = JobState.QUEUED
+        job.leased_until = job.sent_at = None
+        job.progress = {}
+        job.save(update_fields=["state", "leased_until", "sent_at", "progress"])
         swept.requeued += 1
 
 
-def _enqueue_waiting(swept: Swept) -> None:
+def _enqueue_waiting(model: type[Job], swept: Swept) -> bool:
+    """Enqueue what waits; False while the broker is down."""
     old = Now() - timedelta(seconds=limits().resend_after_s)
-    waiting = Run.objects.filter(
-        Q(sent_at__isnull=True) | Q(sent_at__lt=old), state=Run.State.QUEUED
+    waiting = model._default_manager.filter(
+        Q(sent_at__isnull=True) | Q(sent_at__lt=old), state=JobState.QUEUED
     )
     rows = waiting.order_by("requested_at", "pk").values_list("pk", "sent_at")
-    for run_id, sent_at in list(rows[:RESENT_AT_ONCE]):
-        if not messages.wake_worker(run_id=run_id, last_sent_at=sent_at):
-            # The broker is down; every further run would wait for its timeout, too.
-            return
+    for pk, sent_at in list(rows[:RESENT_AT_ONCE]):
+        if not messages.wake_worker(model, pk, last_sent_at=sent_at):
+            return False
         swept.sent += 1
+    return True
 
 
-def _reason(run: Run) -> str:
+def _reason(job: Job) -> str:
     return (
-        f"The worker was lost in each of {run.attempt} attempts. Check the log and the memory of "
-        f"{run.worker or 'the machine'}, then request the run again."
+        f"The worker was lost in each of {job.attempt} attempts. Check the log and the memory of "
+        f"{job.worker or 'the machine'}, then request it again."
     )

@@ -17,8 +17,8 @@ Choice = tuple[str, Any]
 class BenchmarkField(forms.ModelChoiceField):
     """A choice of sealed benchmarks, by name and start of the digest."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(queryset=Benchmark.objects.defer("canonical"), **kwargs)
+    def __init__(self, rows: QuerySet[Benchmark], **kwargs: Any) -> None:
+        super().__init__(queryset=rows.defer("canonical"), **kwargs)
 
     def label_from_instance(self, obj: Benchmark) -> str:
         """Label as in decode-prefix, sha256:1f0c9ab2d3e4…"""

@@ -6,7 +6,9 @@ from typing import Any, cast
 
 from django import forms
 
+from benchmarks.models import Benchmark
 from engagements import access
+from engagements.benchmark.queries import benchmarks_for
 from engagements.common.amount_fields import AmountField
 from engagements.common.choice_fields import BenchmarkField, offer_rows
 from engagements.common.date_fields import DayField
@@ -54,6 +56,7 @@ class AmendmentForm(forms.Form):
     )
     pause_reason = forms.CharField(label="Reason for the pause", required=False, max_length=1000)
     benchmark = BenchmarkField(
+        Benchmark.objects.none(),
         required=False,
         empty_label="Choose a sealed benchmark",
         help_text="Its target becomes the contract's target.",
@@ -74,6 +77,8 @@ class AmendmentForm(forms.Form):
             help_text="Pending milestones share the difference in proportion.",
         )
         self.fields["weeks"].help_text = f"{contract.weeks} now, at most {MAX_WEEKS}."
+        own = benchmarks_for(contract.engagement).defer("canonical")
+        offer_rows(self.fields["benchmark"], own)
         who = [user.pk for user in signatories_of(contract.engagement.customer)]
         offer_rows(self.fields["signatory"], User.objects.filter(pk__in=who))
         self.fields["signatory"].initial = contract.signatory_id

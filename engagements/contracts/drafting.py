@@ -11,6 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from engagements.audit.models import Audit
+from engagements.benchmark.queries import require_usable
 from engagements.common import money, validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
@@ -157,6 +158,7 @@ def check(draft: ContractDraft) -> None:
         raise ApplicationError(
             "Enter an amount above 0 for every milestone.", code="milestone.not_positive"
         )
+    require_usable(contract.engagement, contract.benchmark)
     audit = Audit.objects.get(engagement=contract.engagement)
     if contract.currency != audit.currency:
         raise ApplicationError(

@@ -17,6 +17,7 @@ from django import forms
 from django.utils import timezone
 
 from engagements.audit.models import Audit
+from engagements.benchmark.queries import benchmarks_for
 from engagements.common import money, ratios
 from engagements.common.amount_fields import AmountField
 from engagements.common.choice_fields import BenchmarkField
@@ -83,6 +84,7 @@ FIELDS: Sequence[TermsField] = (
         logged="digest",
         fact=wording.benchmark,
         form=lambda audit: BenchmarkField(
+            benchmarks_for(audit.engagement),
             empty_label="Choose a sealed benchmark",
             help_text="Its target is the contract's target.",
         ),

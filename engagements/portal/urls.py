@@ -1,8 +1,10 @@
 """URLs of the customer portal."""
 
-from django.urls import path
+from django.urls import include, path
 
 from engagements.audit import report_views
+from engagements.benchmark import urls as benchmark
+from engagements.benchmark.models import Side
 from engagements.contracts import portal as contract
 from engagements.contracts.time_box import views as time_box
 from engagements.disputes import views as measurement_disputes
@@ -16,6 +18,7 @@ from engagements.settlements import portal as disputes
 urlpatterns = [
     path("", engagements.engagement_list, name="portal"),
     path("<slug:reference>/", engagements.engagement_page, name="portal-engagement"),
+    path("<slug:reference>/", include(benchmark.urls_of(Side.CUSTOMER))),
     path("<slug:reference>/audit/", report_views.show_to_customer, name="portal-audit"),
     path("<slug:reference>/order/", orders.order_page, name="portal-audit-order"),
     path(

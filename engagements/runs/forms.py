@@ -9,11 +9,12 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
 
-from benchmarks.models import Solution
+from benchmarks.models import Benchmark, Solution
 from benchmarks.services import solutions
 from benchmarks.services.solutions import LARGEST_SOURCE_BYTES
-from engagements.common.choice_fields import BenchmarkField, Choice, offer
+from engagements.common.choice_fields import BenchmarkField, Choice, offer, offer_rows
 from engagements.runs.models import EngagementRun
 from kernels import catalogue
 
@@ -30,6 +31,7 @@ class RunForm(forms.Form):
 
     purpose = forms.ChoiceField(choices=Purpose, widget=forms.RadioSelect)
     benchmark = BenchmarkField(
+        Benchmark.objects.none(),
         required=False,
         empty_label="Benchmark of the contract",
         help_text="For trial runs only. Acceptance runs use the contract's benchmark.",
@@ -59,8 +61,16 @@ class RunForm(forms.Form):
     kept_name = forms.CharField(required=False, widget=forms.HiddenInput)
     kept_source = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, operators: list[str], may_accept: bool, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        operators: list[str],
+        may_accept: bool,
+        benchmarks: QuerySet[Benchmark],
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
+        offer_rows(self.fields["benchmark"], benchmarks.defer("canonical"))
         self.operators = operators
         offer(self.fields["candidate"], candidate_choices(operators))
         if not may_accept:
@@ -115,6 +125,7 @@ def candidate_choices(operators: list[str]) -> list[Choice]:
             [(f"{operator}/{name}", name) for name in catalogue.candidates(operator)],
         )
         for operator in operators
+        if operator in catalogue.operators()
     ]
     return [("", "Choose a candidate"), *groups, (FILE, "My own file, below")]
 

@@ -12,6 +12,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.models import Benchmark, Record, Run, SigningKey, Solution, Verdict
 from benchmarks.services import runs as measuring
 from engagements import access
+from engagements.benchmark.queries import require_usable
 from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
@@ -110,6 +111,7 @@ def _contract_and_benchmark(
         return newest, newest.benchmark
     if benchmark is None:
         raise ApplicationError("Seal a benchmark first.", code="run.no_benchmark")
+    require_usable(engagement, benchmark)
     return None, benchmark
 
 

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engagements import access
 from engagements.access import actor, may_act
+from engagements.benchmark.queries import benchmarks_for
 from engagements.charts import responses
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
@@ -84,6 +85,7 @@ def _form(request: HttpRequest, summary: RunSummary) -> RunForm:
         operators=[wanted] if wanted else catalogue.operators(),
         # The service declines with the reason; a submitted form keeps its choice.
         may_accept=may_accept or is_post,
+        benchmarks=benchmarks_for(summary.engagement),
         initial={"purpose": EngagementRun.Purpose.TRIAL},
     )
 

@@ -57,6 +57,8 @@ def main(behaviour: str, argument: str, out: Path) -> int:
         leave_a_family(Path(argument))
     if behaviour == "measure":
         measure(Path(argument), out)
+    if behaviour in ("check", "check to change"):
+        return check(Path(argument), out, passes=behaviour == "check")
     return 0
 
 
@@ -87,7 +89,20 @@ def measure(record: Path, out: Path) -> None:
     say("finished", ratio=2.5, low=2.4, high=2.6)
 
 
+def check(given: Path, out: Path, *, passes: bool) -> int:
+    """Check the document that was given, and find it right or not."""
+    say("trying", title="Baseline torch_eager")
+    outcome = "ok" if passes else "error"
+    told = {"title": "Baseline torch_eager", "code": "check.baseline", "message": "1.00\u00d7\x00"}
+    say("tried", outcome=outcome, **told)
+    if passes:
+        out.write_bytes(given.read_bytes())
+    return 0 if passes else 1
+
+
 if __name__ == "__main__":
     options = sys.argv[1:]
     behaviour, _, argument = options[0].partition("=")
+    if options[1] == "check" and not argument:
+        argument = options[2]
     sys.exit(main(behaviour, argument, Path(options[options.index("--out") + 1])))

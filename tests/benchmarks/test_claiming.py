@@ -10,7 +10,7 @@ from django.db import connection
 
 from benchmarks.models import Benchmark, Run, Solution
 from benchmarks.queries import queue_position
-from benchmarks.services import runs
+from benchmarks.services import leases, runs
 from tests.benchmarks.conftest import lose_the_worker, raises_code
 
 
@@ -91,14 +91,14 @@ def test_of_eight_workers_at_once_one_gets_the_run(run: Run) -> None:
 
 def test_a_heartbeat_extends_the_lease_of_the_current_attempt_only(claimed: Run) -> None:
     lose_the_worker(claimed)
-    assert runs.heartbeat(run_id=claimed.pk, attempt=1)
+    assert leases.heartbeat(Run, claimed.pk, 1)
     claimed.refresh_from_db()
     assert runs.claim(run_id=claimed.pk, worker="there:2") is None
 
     lose_the_worker(claimed)
     runs.claim(run_id=claimed.pk, worker="there:2")
-    assert not runs.heartbeat(run_id=claimed.pk, attempt=1)
-    assert runs.heartbeat(run_id=claimed.pk, attempt=2)
+    assert not leases.heartbeat(Run, claimed.pk, 1)
+    assert leases.heartbeat(Run, claimed.pk, 2)
 
 
 def test_a_past_attempt_says_nothing_any_more(claimed: Run) -> None:
@@ -107,13 +107,13 @@ def test_a_past_attempt_says_nothing_any_more(claimed: Run) -> None:
 
     assert not runs.report_progress(run_id=claimed.pk, attempt=1, progress={"phase": "old"})
     assert not runs.fail(run_id=claimed.pk, attempt=1, reason="old")
-    assert not runs.requeue(run_id=claimed.pk, attempt=1)
+    assert not leases.requeue(Run, claimed.pk, 1)
     claimed.refresh_from_db()
     assert (claimed.state, claimed.attempt, claimed.progress) == ("running", 2, {})
 
 
 def test_a_run_given_back_waits_again(claimed: Run) -> None:
-    assert runs.requeue(run_id=claimed.pk, attempt=1)
+    assert leases.requeue(Run, claimed.pk, 1)
 
     claimed.refresh_from_db()
     assert (claimed.state, claimed.leased_until, claimed.sent_at) == ("queued", None, None)
@@ -121,7 +121,7 @@ def test_a_run_given_back_waits_again(claimed: Run) -> None:
 
 def test_workers_that_are_told_to_stop_never_use_a_run_up(claimed: Run) -> None:
     for attempt in range(1, 6):
-        assert runs.requeue(run_id=claimed.pk, attempt=attempt)
+        assert leases.requeue(Run, claimed.pk, attempt)
         assert runs.claim(run_id=claimed.pk, worker="there:2") is not None
 
     claimed.refresh_from_db()

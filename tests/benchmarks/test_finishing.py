@@ -13,7 +13,7 @@ from benchmarks.errors import RecordRejected, StaleAttempt
 from benchmarks.models import Record, Run
 from benchmarks.records import records
 from benchmarks.records.canonical import canonical, digest_of_bytes
-from benchmarks.services import runs
+from benchmarks.services import leases, runs
 from benchmarks.signals import run_concluded
 from benchmarks.verdict import consistency
 from tests import referee_key
@@ -66,7 +66,7 @@ def test_the_late_record_of_a_past_attempt_is_refused(claimed: Run, record_bytes
 def test_a_record_after_the_run_was_taken_back_is_refused(
     claimed: Run, record_bytes: bytes
 ) -> None:
-    runs.requeue(run_id=claimed.pk, attempt=1)
+    leases.requeue(Run, claimed.pk, 1)
 
     with pytest.raises(StaleAttempt):
         runs.finish(run_id=claimed.pk, attempt=1, record_bytes=record_bytes)

@@ -69,6 +69,6 @@ def refusing_to_finish(monkeypatch: pytest.MonkeyPatch, troubles: list[Any]) -> 
         if troubles:
             raise troubles.pop()
 
-    monkeypatch.setattr(supervisor.Watch, "wait", lambda watch: b"a record")
+    monkeypatch.setattr(supervisor.RunWatch, "wait", lambda watch: b"a record")
     monkeypatch.setattr(runs, "finish", finish)
     return tries

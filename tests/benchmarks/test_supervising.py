@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from benchmarks import tasks
-from benchmarks.measuring import device, stopping, supervisor
+from benchmarks.measuring import device, stopping, supervisor, watching
 from benchmarks.models import Run
-from benchmarks.services import runs
+from benchmarks.services import leases, runs
 from tests.benchmarks.conftest import lose_the_worker
 
 Pretend = Callable[..., None]
@@ -222,15 +222,15 @@ def test_a_database_that_restarts_does_not_end_the_run(
     answers: list[Any] = [OperationalError("the server closed the connection"), True]
     calls: list[float] = []
 
-    def beat(**_: Any) -> bool:
+    def beat(*_: Any) -> bool:
         calls.append(time.monotonic())
         answer = answers.pop(0) if answers else False
         if isinstance(answer, Exception):
             raise answer
         return bool(answer)
 
-    monkeypatch.setattr(runs, "heartbeat", beat)
-    monkeypatch.setattr(supervisor, "close_old_connections", lambda: None)
+    monkeypatch.setattr(leases, "heartbeat", beat)
+    monkeypatch.setattr(watching, "close_old_connections", lambda: None)
     pretend("hang", beat_s=0.1)
 
     assert supervisor.measure(claimed, device_lock=lock) == "lost"
@@ -242,12 +242,12 @@ def test_folders_nested_too_deep_for_python_keep_no_run_from_its_reason(
 ) -> None:
     made = []
 
-    def wait(watch: supervisor.Watch) -> bytes:
+    def wait(watch: supervisor.RunWatch) -> bytes:
         made.append(watch.folder)
         bury(watch.folder)
         raise supervisor.outcomes.too_long(1.0)
 
-    monkeypatch.setattr(supervisor.Watch, "wait", wait)
+    monkeypatch.setattr(supervisor.RunWatch, "wait", wait)
 
     assert measured(claimed, lock) == "failed: run.too_long"
     assert not made[0].exists()
@@ -276,10 +276,10 @@ def test_a_side_may_pass_through_the_folder_of_its_run(
 ) -> None:
     modes = []
 
-    def wait(watch: supervisor.Watch) -> bytes:
+    def wait(watch: supervisor.RunWatch) -> bytes:
         modes.append(watch.folder.stat().st_mode & 0o777)
         raise supervisor.outcomes.Failed("that was all", code="run.killed")
 
-    monkeypatch.setattr(supervisor.Watch, "wait", wait)
+    monkeypatch.setattr(supervisor.RunWatch, "wait", wait)
     supervisor.measure(claimed, device_lock=lock)
     assert modes == [0o711]

@@ -1,14 +1,18 @@
 """Commands for a benchmark of one's own: init, check."""
 
 import argparse
+import json
 import os
 import re
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.harness.cli import files
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
-from benchmarks.records import benchmark_folders
+from benchmarks.records import benchmark_folders, documents
+from benchmarks.records.canonical import canonical
 
 _STARTERS = Path(__file__).resolve().parents[1] / "starters"
 KINDS = ("attention", "matmul", "elementwise", "module")
@@ -44,14 +48,30 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Try a benchmark folder as the referee will; exit code 1 if something is to be changed."""
-    document = benchmark_folders.document(benchmark_folders.read(arguments.folder))
+    """Try a benchmark folder or document as the referee will; exit code 1 if it must be changed."""
+    if arguments.folder.is_dir():
+        document = benchmark_folders.document(benchmark_folders.read(arguments.folder))
+    else:
+        document = documents.load(files.content(arguments.folder))
+        if "files" not in document:
+            raise SetupError(f"{arguments.folder} contains no files: check a benchmark folder")
+    if arguments.out is not None:
+        files.require_room_for(arguments.out)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from benchmarks.harness.runs import folder_checks
 
-    failed = False
-    for result in folder_checks.check(document):
-        outcome = "ok" if result.passed else result.level
-        print(f"{outcome}: {result.title}: {printable.line(result.message, _LETTERS)}", flush=True)
-        failed |= not result.passed and result.level == "error"
-    return 1 if failed else 0
+    def say(trial: folder_checks.Trying | folder_checks.Result) -> None:
+        if arguments.progress:
+            data = trial.as_data() if isinstance(trial, folder_checks.Result) else asdict(trial)
+            event = "tried" if isinstance(trial, folder_checks.Result) else "trying"
+            print(json.dumps({"event": event, **data}), flush=True)
+        elif isinstance(trial, folder_checks.Result):
+            shown = printable.line(trial.message, _LETTERS)
+            print(f"{trial.outcome}: {trial.title}: {shown}", flush=True)
+
+    found = folder_checks.check(document, say, calibrates=arguments.out is not None)
+    if found is None:
+        return 1
+    if arguments.out is not None:
+        files.keep(arguments.out, canonical(found))
+    return 0

@@ -1,17 +1,25 @@
 """Try a benchmark folder as the referee will, and say what to change.
 
 Each trial is a run of the referee with a short protocol and a candidate made from the folder's own
-baseline: the baseline itself must pass, and zeros or lower precision in the slot must not.
+files. Every baseline must pass; the fastest that does becomes the baseline. Zeros or lower
+precision in the slot must not pass, and the reference must not be faster than the baseline.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from benchmarks.harness.failures import DeviceFailed, SetupError, SideFailed
-from benchmarks.harness.runs import referee
+from benchmarks.harness.failures import (
+    Caught,
+    DeviceFailed,
+    ReferenceFailed,
+    SetupError,
+    SideFailed,
+)
+from benchmarks.harness.runs import calibration, referee
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.progress import Progress
+from benchmarks.records import benchmark_folders
 from kernels import protocols
 from kernels.protocols import TINY
 
@@ -37,6 +45,18 @@ def _coarse(tensor):
         return tensor
     return tensor.to(_torch.{dtype}).to(tensor.dtype)
 """
+# The reference as a candidate, with its rounding to the outputs' dtype.
+_REFERENCE = """
+
+def prepare(state, axes):
+    return state, axes
+
+
+def run(prepared, inputs, out):
+    state, axes = prepared
+    for name, result in reference(state=state, inputs=inputs, axes=axes).items():
+        out[name].copy_(result)
+"""
 _LOWER = {"float32": "float16", "float16": "float8_e4m3fn", "bfloat16": "float8_e4m3fn"}
 _SHORT = {name: getattr(TINY, name) for name in ("replicates", "max_replicates", "round_ms")} | {
     "rounds": 4,
@@ -45,80 +65,214 @@ _SHORT = {name: getattr(TINY, name) for name in ("replicates", "max_replicates",
     "warmup_ms": 0.0,
     "warmup_rounds": 1,
 }
+# Baselines are compared with each other by more rounds.
+_COMPARED = {"rounds": 12}
 # Rounds on a GPU need at least so many.
 _LEAST_ROUND_MS = protocols.H200.round_ms
+# A reference in higher precision that is faster than this proves a slow baseline.
+_SLOW_BASELINE = 1.25
+
+Level = Literal["error", "warning"]
+Say = Callable[["Trying | Result"], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trying:
+    """A trial that begins."""
+
+    title: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
     """One trial: what was tried, whether it passed, and what was found or is to be changed.
 
-    `code` is "check." and one of: baseline, slot, tolerance, precision.
+    `code` is "check." and one of: baseline, baselines, reference, slot, tolerance, precision, slow,
+    calibration. `ratio` is a baseline's end-to-end speed over the first that passed.
     """
 
     title: str
     code: str
     passed: bool
     message: str
-    level: Literal["error", "warning"] = "error"
+    level: Level = "error"
+    ratio: float | None = None
+
+    @property
+    def outcome(self) -> str:
+        """ "ok", "error" or "warning"."""
+        return "ok" if self.passed else self.level
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {**asdict(self), "outcome": self.outcome}
 
 
-def check(document: dict[str, Any]) -> Iterator[Result]:
-    """Try a folder's document; the trials after a failed baseline are left out."""
-    name = document["baseline"]["name"]
-    source = document["files"][f"baselines/{name}.py"]
-    outcome = _run(document, source)
-    first = _baseline(name, outcome)
-    yield first
-    if not first.passed:
-        return
-    yield _zeros(document, source)
-    lower = _LOWER.get(document["dtype"])
+def check(document: dict[str, Any], say: Say, *, calibrates: bool = False) -> dict[str, Any] | None:
+    """Try a folder's document; None if something must be changed.
+
+    Otherwise the document with the fastest baseline that passed, calibrated if asked for. `say`
+    gets every trial before and after it.
+    """
+    chosen = _with_fastest_baseline(document, say)
+    if chosen is None:
+        return None
+    source = chosen["files"][f"baselines/{chosen['baseline']['name']}.py"]
+    results = [_tried(say, "Zeros in the slot", lambda title: _zeros(title, chosen, source))]
+    results.append(
+        _tried(say, "Reference in the slot", lambda title: _reference(title, chosen)),
+    )
+    lower = _LOWER.get(chosen["dtype"])
     if lower:
         coarse = source + _COARSE.format(dtype=lower)
-        caught = _is_caught(_run(document, coarse))
-        yield Result(
-            title=f"Inputs rounded to {lower}",
-            code="check.precision",
-            passed=caught,
-            message="refused, as required"
-            if caught
-            else "accepted: lower terms, roundings or max_abs in [tolerance]",
-            level="warning",
+        title = f"Inputs rounded to {lower}"
+        results.append(_tried(say, title, lambda title: _coarse(title, chosen, coarse)))
+    if not all(each.passed or each.level == "warning" for each in results):
+        return None
+    return _calibrated(chosen, say) if calibrates else chosen
+
+
+def _tried(say: Say, title: str, trial: Callable[[str], Result]) -> Result:
+    say(Trying(title=title))
+    result = trial(title)
+    say(result)
+    return result
+
+
+def _with_fastest_baseline(document: dict[str, Any], say: Say) -> dict[str, Any] | None:
+    """The document with the fastest baseline that passes; None if none does."""
+    files = document["files"]
+    named = document["baseline"]["name"]
+    first: dict[str, Any] | None = None
+    speeds: dict[str, float] = {}
+    # The named one first: the others are measured against it.
+    for name in sorted(benchmark_folders.baselines(files), key=lambda each: each != named):
+        own = first or _on(document, name)
+        title = f"Baseline {name}"
+        if first:
+            title += f" against {first['baseline']['name']}"
+        result = _tried(say, title, _trial_of_baseline(own, name))
+        if result.code == "check.reference":
+            return None
+        if result.passed:
+            first = own
+            speeds[name] = result.ratio or 1.0
+    if first is None:
+        return None
+    fastest = max(speeds, key=speeds.__getitem__)
+    if len(speeds) > 1:
+        figures = ", ".join(f"{name} {speed:.2f}×" for name, speed in speeds.items())
+        message = f"{fastest}, the fastest that passes: {figures}"
+        say(Result(title="The baseline", code="check.baselines", passed=True, message=message))
+    return _on(document, fastest)
+
+
+def _on(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """The document with another of its baselines."""
+    if document["baseline"]["name"] == name:
+        return document
+    return benchmark_folders.document(document["files"], baseline=name)
+
+
+def _trial_of_baseline(document: dict[str, Any], name: str) -> Callable[[str], Result]:
+    """Baseline `name` as the candidate against the document's own."""
+    against = document["baseline"]["name"]
+    source = document["files"][f"baselines/{name}.py"]
+
+    def trial(title: str) -> Result:
+        outcome = _run(document, source, **({} if name == against else _COMPARED))
+        if isinstance(outcome, ReferenceFailed):
+            return Result(title=title, code="check.reference", passed=False, message=str(outcome))
+        found = _finding(outcome)
+        if isinstance(outcome, Exception) or found:
+            message = f"{found or outcome}: correct {name}.py, reference.py or [tolerance]"
+            return Result(title=title, code="check.baseline", passed=False, message=message)
+        ratio = outcome["summary"]["ratio"]
+        measured = "not measured" if ratio is None else f"{ratio:.2f}×"
+        trials = len((outcome["correctness"] or {}).get("trials", ()))
+        message = (
+            f"{measured}, {trials} correctness trials, {outcome['elapsed_s']:.0f} s a short run"
+        )
+        return Result(
+            title=title,
+            code="check.baseline",
+            passed=True,
+            message=message,
+            ratio=1.0 if name == against else ratio,
         )
 
-
-def _baseline(name: str, outcome: dict[str, Any] | str) -> Result:
-    title = f"Baseline {name} against itself"
-    if isinstance(outcome, str):
-        return Result(title=title, code="check.baseline", passed=False, message=outcome)
-    if outcome["findings"]:
-        found = "; ".join(finding["message"] for finding in outcome["findings"])
-        message = f"{found}: correct {name}.py, reference.py or [tolerance]"
-        return Result(title=title, code="check.baseline", passed=False, message=message)
-    ratio = outcome["summary"]["ratio"]
-    measured = "not measured" if ratio is None else f"{ratio:.2f}×"
-    trials = len((outcome["correctness"] or {}).get("trials", ()))
-    message = f"{measured}, {trials} correctness trials, {outcome['elapsed_s']:.0f} s a short run"
-    return Result(title=title, code="check.baseline", passed=True, message=message)
+    return trial
 
 
-def _zeros(document: dict[str, Any], source: str) -> Result:
-    title = "Zeros in the slot"
-    if _is_caught(_run(document, source + _ZEROS, held_back_shapes=0)):
+def _zeros(title: str, document: dict[str, Any], source: str) -> Result:
+    if _finding(_run(document, source + _ZEROS, held_back_shapes=0)):
         return Result(title=title, code="check.slot", passed=True, message="refused, as required")
-    if _is_caught(_run(document, source + _ZEROS)):
+    if _finding(_run(document, source + _ZEROS)):
         message = "the step is right without the operator: call solution.run in program.py"
         return Result(title=title, code="check.slot", passed=False, message=message)
     message = "accepted: the tolerance passes everything; lower max_abs in [tolerance]"
     return Result(title=title, code="check.tolerance", passed=False, message=message)
 
 
-def _is_caught(outcome: Mapping[str, Any] | str) -> bool:
-    return not isinstance(outcome, str) and bool(outcome["findings"])
+def _reference(title: str, document: dict[str, Any]) -> Result:
+    """The reference computes in higher precision: a baseline that is slower is no fair one."""
+    outcome = _run(document, document["files"]["reference.py"] + _REFERENCE)
+    low = None if isinstance(outcome, Exception) else outcome["summary"]["low"]
+    if low is None:
+        return Result(title=title, code="check.slow", passed=True, message="not measured")
+    passed = low <= _SLOW_BASELINE
+    message = f"{low:.2f}× the baseline’s speed at least"
+    if not passed:
+        message += ": choose a faster baseline, such as a library’s own call"
+    return Result(title=title, code="check.slow", passed=passed, message=message)
 
 
-def _run(document: dict[str, Any], source: str, **protocol: Any) -> dict[str, Any] | str:
+def _coarse(title: str, document: dict[str, Any], source: str) -> Result:
+    caught = _finding(_run(document, source))
+    return Result(
+        title=title,
+        code="check.precision",
+        passed=bool(caught),
+        message="refused, as required"
+        if caught
+        else "accepted: lower terms, roundings or max_abs in [tolerance]",
+        level="warning",
+    )
+
+
+def _calibrated(document: dict[str, Any], say: Say) -> dict[str, Any]:
+    """The document with the baseline's measured times; without them if they scatter too much."""
+    title = "Calibration of the baseline"
+    say(Trying(title=title))
+    try:
+        found = calibration.calibrate(document)
+    except (Caught, DeviceFailed, SideFailed, SetupError) as error:
+        message = f"{error}; check again while the machine is idle"
+        say(
+            Result(
+                title=title,
+                code="check.calibration",
+                passed=False,
+                message=message,
+                level="warning",
+            )
+        )
+        return document
+    measured = found["calibration"]
+    times = "; ".join(f"{name} {each:,.1f} µs" for name, each in measured["baseline_us"].items())
+    message = f"{times}; a band of {measured['band']:.0%} on {measured['device']}"
+    say(Result(title=title, code="check.calibration", passed=True, message=message))
+    return found
+
+
+def _finding(outcome: Mapping[str, Any] | Exception) -> str:
+    """What the referee found against the candidate of a run, if anything."""
+    if isinstance(outcome, Exception):
+        return ""
+    return "; ".join(finding["message"] for finding in outcome["findings"])
+
+
+def _run(document: dict[str, Any], source: str, **protocol: Any) -> dict[str, Any] | Exception:
     """The record of a short run, or the error."""
     short = _SHORT | protocol
     if document["hardware"]["device"] == "cuda":
@@ -133,4 +287,4 @@ def _run(document: dict[str, Any], source: str, **protocol: Any) -> dict[str, An
             progress=Progress(tried, shown=False),
         )
     except (SideFailed, DeviceFailed, SetupError) as error:
-        return str(error)
+        return error

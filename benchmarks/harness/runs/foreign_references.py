@@ -16,7 +16,7 @@ import torch
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.devices.cpu import CpuDevice
 from benchmarks.harness.devices.layouts import Layout, torch_dtype
-from benchmarks.harness.failures import Role, SideFailed
+from benchmarks.harness.failures import ReferenceFailed, Role, SideFailed
 from benchmarks.harness.sides import isolation
 from benchmarks.harness.sides.processes import SideProcess
 from benchmarks.harness.sides.reference_side import RESULT_BYTES, RESULT_DTYPES
@@ -63,16 +63,26 @@ class ForeignReference:
     def reference_step(
         self, *, state: Tensors, inputs: Tensors, axes: Mapping[str, int]
     ) -> dict[str, torch.Tensor]:
-        """The Program's results. Raises SideFailed."""
+        """The Program's results. Raises ReferenceFailed."""
         return self._asked("program", state, inputs, axes)
 
     def reference(
         self, *, state: Tensors, inputs: Tensors, axes: Mapping[str, int]
     ) -> dict[str, torch.Tensor]:
-        """The operator's results. Raises SideFailed."""
+        """The operator's results. Raises ReferenceFailed."""
         return self._asked("operator", state, inputs, axes)
 
     def _asked(
+        self, level: str, state: Tensors, inputs: Tensors, axes: Mapping[str, int]
+    ) -> dict[str, torch.Tensor]:
+        try:
+            return self._compared(level, state, inputs, axes)
+        except ReferenceFailed:
+            raise
+        except SideFailed as error:
+            raise ReferenceFailed(str(error), log=error.log) from error
+
+    def _compared(
         self, level: str, state: Tensors, inputs: Tensors, axes: Mapping[str, int]
     ) -> dict[str, torch.Tensor]:
         question = level, state, inputs, axes
@@ -84,7 +94,7 @@ class ForeignReference:
             again = self._answer(1, *question)
             for name, result in found.items():
                 if not _same(result, again[name]):
-                    raise SideFailed(
+                    raise ReferenceFailed(
                         f"the reference answers differently for equal inputs ({name} of the "
                         f"{level}): remove what is random or remembered from reference.py"
                     )
@@ -176,14 +186,14 @@ def _outputs(specs: Sequence[Mapping[str, Any]], axes: Mapping[str, int]) -> lis
 def _read(
     memory: torch.Tensor, outputs: Sequence[Mapping[str, Any]], dtypes: object
 ) -> dict[str, torch.Tensor]:
-    """Private copies of the results. Raises SideFailed for an answer of another form."""
+    """Private copies of the results. Raises ReferenceFailed for an answer of another form."""
     if not isinstance(dtypes, dict):
-        raise SideFailed("the reference named no dtypes")
+        raise ReferenceFailed("the reference named no dtypes")
     found = {}
     for output in outputs:
         name = dtypes.get(output["name"])
         if name not in RESULT_DTYPES:
-            raise SideFailed(f"the reference answered {output['name']} in no known dtype")
+            raise ReferenceFailed(f"the reference answered {output['name']} in no known dtype")
         dtype = torch_dtype(name)
         nbytes = math.prod(output["sizes"]) * dtype.itemsize
         part = memory[output["offset"] : output["offset"] + nbytes].clone()

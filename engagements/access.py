@@ -14,14 +14,16 @@ Services check the predicates again, so a missing decorator on a view opens noth
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from django.apps import apps
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
-from django.db.models import Manager, QuerySet
+from django.db.models import Manager, Q, QuerySet
 from django.http import Http404, HttpRequest
 
+from benchmarks.models import Benchmark, Record, Solution
 from engagements.common.errors import ApplicationError
 from engagements.people.models import Customer, Membership, Role, User
 
@@ -74,12 +76,14 @@ def _has_role(user: Person | None, *roles: Role) -> bool:
 def may_sign(user: Person | None, customer: Customer) -> bool:
     """Whether `user` may bind `customer`: an active signatory of it.
 
-    Nobody of the house may, whatever membership they were given: a contract has two sides.
+    Nobody of the house may, whatever membership they were given: a contract has two sides. Nor
+    may a service account: a person signs.
     """
     return (
         isinstance(user, User)
         and user.is_active
         and not user.is_staff_member
+        and not user.is_service
         and Membership.objects.filter(
             user=user, customer=customer, rights=Membership.Rights.SIGNATORY
         ).exists()
@@ -105,6 +109,11 @@ def customers_of(user: Person) -> QuerySet[Customer]:
     return Customer.objects.filter(memberships__user=user)
 
 
+def customers_for(user: Person) -> QuerySet[Customer]:
+    """The customers that exist for `user`: all for staff, their own for its members."""
+    return Customer.objects.all() if is_staff_member(user) else customers_of(user)
+
+
 def engagements_for(user: Person) -> QuerySet[Engagement]:
     """The engagements that exist for `user`."""
     everything = _rows("Engagement").select_related("customer", "lead")
@@ -124,12 +133,10 @@ def contract_for(user: Person, reference: str, number: int | None = None) -> Con
     Customers never see a draft: to them the newest version is the newest sealed one.
     """
     versions = (
-        _rows("ContractVersion")
+        rows_for(user, "ContractVersion")
         .filter(engagement=engagement_for(user, reference))
         .select_related("engagement__customer", "engagement__lead", "benchmark")
     )
-    if not is_staff_member(user):
-        versions = versions.filter(sealed_at__isnull=False)
     if number is not None:
         versions = versions.filter(number=number)
     return _one(versions.order_by("-number"), "contract")
@@ -156,34 +163,27 @@ def benchmark_version_for(user: Person, reference: str, number: int) -> Benchmar
 def run_for(user: Person, reference: str, pk: int) -> EngagementRun:
     """A run of an engagement. Customers see acceptance runs; trials are work in progress."""
     runs = (
-        _rows("EngagementRun")
+        rows_for(user, "EngagementRun")
         .filter(engagement=engagement_for(user, reference), pk=pk)
         .select_related(
             "engagement__customer", "run__benchmark", "run__solution", "run__record", "requested_by"
         )
     )
-    if not is_staff_member(user):
-        runs = runs.filter(purpose="acceptance")
     return _one(runs, "run")
 
 
 def document_for(user: Person, pk: int) -> Document:
     """A document. Customers see those of their engagements that were issued for them."""
-    documents = _rows("Document").filter(pk=pk, engagement__in=engagements_for(user))
-    if not is_staff_member(user):
-        documents = documents.filter(for_customer=True)
-    return _one(documents, "document")
+    return _one(rows_for(user, "Document").filter(pk=pk), "document")
 
 
 def invoice_for(user: Person, pk: int) -> Invoice:
     """An invoice or credit note. Customers see those of their engagements once they are issued."""
     invoices = (
-        _rows("Invoice")
-        .filter(pk=pk, engagement__in=engagements_for(user))
+        rows_for(user, "Invoice")
+        .filter(pk=pk)
         .select_related("engagement__customer", "contract_version", "customer", "corrects")
     )
-    if not is_staff_member(user):
-        invoices = invoices.filter(state="issued")
     return _one(invoices, "invoice")
 
 
@@ -195,8 +195,7 @@ def payment_for(user: Person, pk: int) -> Payment:
 
 def customer_for(user: Person, pk: int) -> Customer:
     """A customer: any for people of the house, their own for its members."""
-    customers = Customer.objects.all() if is_staff_member(user) else customers_of(user)
-    return _one(customers.filter(pk=pk), "customer")
+    return _one(customers_for(user).filter(pk=pk), "customer")
 
 
 def settlement_for(user: Person, pk: int) -> Settlement:
@@ -215,10 +214,8 @@ def settlement_for(user: Person, pk: int) -> Settlement:
 
 def entry_for(user: Person, pk: int) -> Entry:
     """An entry of the ledger, for people of the house."""
-    admit_staff(user)
-    return _one(
-        _rows("Entry").filter(pk=pk).select_related("engagement__customer", "document"), "entry"
-    )
+    rows = rows_for(user, "Entry").filter(pk=pk)
+    return _one(rows.select_related("engagement__customer", "document"), "entry")
 
 
 def overpayment_refund_for(user: Person, pk: int) -> OverpaymentRefund:
@@ -232,6 +229,56 @@ def transfer_file_for(user: Person, pk: int) -> TransferFile:
     """A file of refunds, for people of the house."""
     admit_staff(user)
     return _one(_rows("TransferFile").filter(pk=pk).select_related("made_by"), "file")
+
+
+# The path from a model to its engagement, and the rows of it that customers see; the rest are
+# drafts and work in progress. Models without a condition are for staff only.
+_VISIBLE: Mapping[str, tuple[str, Q | None]] = {
+    "Audit": ("engagement", Q(delivered_at__isnull=False)),
+    "ContractVersion": ("engagement", Q(sealed_at__isnull=False)),
+    "Document": ("engagement", Q(for_customer=True)),
+    "EngagementRun": ("engagement", Q(purpose="acceptance")),
+    "Entry": ("engagement", None),
+    "Event": ("engagement", Q(for_customer=True)),
+    "Evidence": ("engagement", None),
+    "Invoice": ("engagement", Q(state="issued")),
+    "Milestone": ("contract_version__engagement", Q(contract_version__sealed_at__isnull=False)),
+    "Payment": ("invoice__engagement", Q(invoice__state="issued")),
+    "Settlement": ("contract_version__engagement", Q(approved_at__isnull=False)),
+}
+
+
+def rows_for(user: Person, model: str) -> QuerySet[Any]:
+    """The rows of a model of engagements that exist for `user`.
+
+    Raises Http404 where the model is for staff only and `user` is no staff member.
+    """
+    path, shown = _VISIBLE[model]
+    if is_staff_member(user):
+        return _rows(model).all()
+    if shown is None:
+        raise Http404("No such page.")
+    return _rows(model).filter(shown, **{f"{path}__in": engagements_for(user)})
+
+
+def benchmarks_for(user: Person) -> QuerySet[Benchmark]:
+    """The benchmarks that exist for `user`: all for staff, those of their contracts for members."""
+    if is_staff_member(user):
+        return Benchmark.objects.all()
+    contracts = rows_for(user, "ContractVersion")
+    return Benchmark.objects.filter(pk__in=contracts.values("benchmark"))
+
+
+def candidates_for(user: Person) -> QuerySet[Solution]:
+    """The candidates that exist for `user`: all for staff, those of their runs for members."""
+    if is_staff_member(user):
+        return Solution.objects.all()
+    return Solution.objects.filter(pk__in=rows_for(user, "EngagementRun").values("run__solution"))
+
+
+def records_for(user: Person) -> QuerySet[Record]:
+    """The records of the runs that exist for `user`."""
+    return Record.objects.filter(run__in=rows_for(user, "EngagementRun").values("run"))
 
 
 def _rows(model: str) -> Manager[Any]:

@@ -1,5 +1,6 @@
 """Register every domain's models with Django. Import a model from its domain, not from here."""
 
+from engagements.api import models as api
 from engagements.audit import models as audit
 from engagements.benchmark import models as benchmark
 from engagements.billing import (
@@ -26,13 +27,14 @@ from engagements.notifications import models as notifications
 from engagements.orders import models as orders
 from engagements.payouts import match_models, overpayment_models
 from engagements.payouts import models as payouts
-from engagements.people import approval_models, bank_accounts
+from engagements.people import approval_models, bank_accounts, token_models
 from engagements.people import models as people
 from engagements.runs import models as runs
 from engagements.settlements import credit_models, dispute_models
 from engagements.settlements import models as settlements
 
 __all__ = [
+    "api",
     "approval_models",
     "audit",
     "bank_accounts",
@@ -64,5 +66,6 @@ __all__ = [
     "settlements",
     "signing_models",
     "time_box",
+    "token_models",
     "write_off_models",
 ]

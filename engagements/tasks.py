@@ -14,6 +14,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from benchmarks.models import Run
+from engagements.api import idempotency
 from engagements.audit import findings, subjects
 from engagements.audit.models import Audit
 from engagements.billing import mails as invoice_mails
@@ -164,6 +165,7 @@ SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]
         lambda row: invoice_mails.write(document=row),
     ),
     "write digest": (lambda: digests.due(), lambda person: digests.write(person=person)),
+    "clear answers of the API": (_once, lambda _: idempotency.clear_old()),
     "send mail": (lambda: mails.waiting(), lambda pk: mails.send(mail_id=pk)),
     "send password mail": (
         lambda: password_mails.waiting(),

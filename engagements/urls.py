@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
+from engagements.api import token_views as tokens
 from engagements.audit import report_views
 from engagements.audit import views as audit
 from engagements.benchmark import urls as benchmark
@@ -110,6 +111,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("verify/document/certificate.pem", verify.certificate, name="verify-certificate"),
     path("keys/<slug:key_id>.pub", verify.public_key, name="public-key"),
     path("api/v1/", include("engagements.api.urls")),
+    path("tokens/", tokens.show, name="tokens"),
+    path("tokens/new/", tokens.create, name="token-create"),
+    path("tokens/<int:pk>/revoke/", tokens.revoke, name="token-revoke"),
+    path("tokens/accounts/new/", tokens.create_account, name="service-account-create"),
+    path("tokens/accounts/<int:pk>/close/", tokens.close_account, name="service-account-close"),
     path("portal/", include("engagements.portal.urls")),
     path("finance/", include("engagements.finance.urls")),
 ]

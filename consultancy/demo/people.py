@@ -26,17 +26,23 @@ class Person:
 
 def people() -> list[Person]:
     """Staff first, then each customer's signatory and viewer."""
-    staff = User.objects.filter(is_active=True).exclude(role=Role.NONE).order_by("pk")
-    members = Membership.objects.select_related("user", "customer").order_by("customer", "pk")
+    staff = User.objects.filter(is_active=True, is_service=False).exclude(role=Role.NONE)
+    members = (
+        Membership.objects.filter(user__is_service=False)
+        .select_related("user", "customer")
+        .order_by("customer", "pk")
+    )
     return [
-        *(Person(user, user.get_role_display(), TO_TRY[Role(user.role)]) for user in staff),
+        *(
+            Person(user, user.get_role_display(), TO_TRY[Role(user.role)])
+            for user in staff.order_by("pk")
+        ),
         *(
             Person(
                 member.user,
                 f"{member.get_rights_display()}, {member.customer.name}",
                 SIGNATORY if member.rights == Membership.Rights.SIGNATORY else VIEWER,
             )
-            for member in members
-            if member.user.is_active
+            for member in members.select_related("user", "customer").order_by("customer", "pk")
         ),
     ]

@@ -1,32 +1,51 @@
 """URLs of the API, under /api/v1/."""
 
-from django.urls import path
+from django.urls import URLPattern, URLResolver, path
+from rest_framework.routers import SimpleRouter
 
 from engagements import access
-from engagements.api import views
+from engagements.api import (
+    audit_resources,
+    contract_resources,
+    engagement_resources,
+    money_resources,
+    run_resources,
+    schema,
+)
 from engagements.common.uploads import takes_files
 from engagements.evidence.services import LARGEST_FILE_BYTES
 
-evidence = takes_files(up_to_bytes=LARGEST_FILE_BYTES, of=access.is_consultant)
+RESOURCES = {
+    "customers": engagement_resources.Customers,
+    "engagements": engagement_resources.Engagements,
+    "audits": audit_resources.Audits,
+    "evidence": audit_resources.AllEvidence,
+    "benchmarks": run_resources.Benchmarks,
+    "candidates": run_resources.Candidates,
+    "runs": run_resources.Runs,
+    "records": run_resources.Records,
+    "contracts": contract_resources.Contracts,
+    "milestones": contract_resources.Milestones,
+    "invoices": money_resources.Invoices,
+    "payments": money_resources.Payments,
+    "settlements": money_resources.Settlements,
+    "documents": engagement_resources.Documents,
+    "entries": money_resources.Entries,
+}
 
-urlpatterns = [
-    path("engagements/", views.Engagements.as_view(), name="api-engagements"),
-    path("engagements/<slug:reference>/", views.OneEngagement.as_view(), name="api-engagement"),
-    path("engagements/<slug:reference>/runs/", views.Runs.as_view(), name="api-runs"),
-    path("engagements/<slug:reference>/runs/<int:pk>/", views.OneRun.as_view(), name="api-run"),
-    path(
-        "engagements/<slug:reference>/documents/",
-        views.Documents.as_view(),
-        name="api-documents",
-    ),
-    path(
-        "engagements/<slug:reference>/evidence/",
-        evidence(views.AllEvidence.as_view()),
-        name="api-evidence",
-    ),
-    path(
-        "engagements/<slug:reference>/evidence/<int:pk>/",
-        views.OneEvidence.as_view(),
-        name="api-one-evidence",
-    ),
+router = SimpleRouter()
+for name, resource in RESOURCES.items():
+    router.register(name, resource, basename=f"api-{name}")
+
+uploads = takes_files(up_to_bytes=LARGEST_FILE_BYTES, of=access.is_consultant)
+add_evidence = uploads(
+    audit_resources.AllEvidence.as_view({"get": "list", "post": "create"}, detail=False)
+)
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("schema/", schema.show, name="api-schema"),
+    path("docs/", schema.docs, name="api-docs"),
+    # Before the router's: its uploads are larger than those of other pages.
+    path("evidence/", add_evidence, name="api-evidence-list"),
+    *router.urls,
 ]

@@ -14,7 +14,8 @@ from engagements.people.models import Customer, Role, User
 def consultants() -> QuerySet[User]:
     """Return the users who may lead an engagement."""
     roles = [Role.CONSULTANT, Role.ADMIN]
-    return User.objects.filter(role__in=roles, is_active=True).order_by("name", "pk")
+    people = User.objects.filter(role__in=roles, is_active=True, is_service=False)
+    return people.order_by("name", "pk")
 
 
 class EngagementForm(forms.Form):

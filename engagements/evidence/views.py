@@ -24,6 +24,7 @@ from engagements.evidence.models import Answer, Evidence
 from engagements.evidence.readers import ComputeFacts, Facts, TraceFacts
 from engagements.page_access import consultant_page
 from engagements.people import api_tokens, reauthentication
+from engagements.people.token_models import Scope
 
 STOP_POLLING = 286
 LISTED = 8
@@ -115,10 +116,18 @@ def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
 @require_POST
 @reauthentication.with_reauthentication
 def token(request: HttpRequest, reference: str) -> HttpResponse:
-    """Issue an API token, shown once and not stored. Requires a fresh sign-in, as it outlives
-    the session."""
+    """Create a token for evidence, shown once. Requires a fresh sign-in, as it outlives the
+    session."""
     engagement = access.engagement_for(request.user, reference)
-    response = _page(request, engagement, token=api_tokens.issue(actor(request)))
+    by = actor(request)
+    try:
+        _, value = api_tokens.create(
+            owner=by, name=f"Evidence of {reference}", scopes=[Scope.EVIDENCE], by=by
+        )
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
+        return redirect("engagement-evidence", reference)
+    response = _page(request, engagement, token=value)
     response["Cache-Control"] = "no-store"
     return response
 
@@ -205,7 +214,6 @@ def _page(
     token: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    address = reverse("api-evidence", args=[engagement.reference])
     context = {
         "engagement": engagement,
         "may_act": may_act(request),
@@ -214,8 +222,8 @@ def _page(
         "questions": _questions(engagement, bound),
         "bound": bound.question if bound else "",
         "token": token,
-        "token_days": api_tokens.LIFETIME.days,
-        "api_url": request.build_absolute_uri(address),
+        "token_days": api_tokens.DEFAULT_DAYS,
+        "api_url": request.build_absolute_uri(reverse("api-evidence-list")),
         **_files(engagement),
     }
     return render(request, "evidence/evidence.html", context, status=status)

@@ -124,6 +124,7 @@ def _viewers_of(customer: Customer) -> list[User]:
         rights=Membership.Rights.VIEWER,
         user__is_active=True,
         user__role=Role.NONE,
+        user__is_service=False,
     ).select_related("user")
     return [row.user for row in rows]
 

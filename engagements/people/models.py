@@ -67,6 +67,9 @@ class User(AbstractBaseUser, PermissionsMixin):
     role = models.CharField(max_length=12, choices=Role, default=Role.NONE, blank=True)
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField(default=False, help_text="May open the admin site.")
+    is_service = models.BooleanField(
+        default=False, editable=False, help_text="A program's account: it has tokens, no password."
+    )
     date_joined = models.DateTimeField(default=timezone.now, editable=False)
     # Changes of address, role, membership or activity; counted by the database.
     access_changes = models.PositiveIntegerField(default=0, editable=False)
@@ -84,6 +87,14 @@ class User(AbstractBaseUser, PermissionsMixin):
                 condition=Q(is_staff=False) | Q(role="admin"),
                 name="user_staff_are_admins",
                 violation_error_message="Only admins may open the admin site.",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_service=False)
+                # Passwords that begin with ! match none.
+                | Q(("password__startswith", "!"), is_staff=False, role__in=["", "consultant"]),
+                name="user_services_neither_sign_in_nor_move_money",
+                violation_error_message="A service account has no password, and no role of "
+                "finance or admin.",
             ),
         ]
         triggers: ClassVar = [

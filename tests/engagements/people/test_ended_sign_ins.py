@@ -53,11 +53,13 @@ def test_a_change_by_an_admin_ends_sessions_and_tokens(
     world: World, change: dict[str, str]
 ) -> None:
     person = world.consultant
-    client, token = signed_in(person), api_tokens.issue(User.objects.get(pk=person.pk))
+    client, owner = signed_in(person), User.objects.get(pk=person.pk)
+    _, token = api_tokens.create(owner=owner, name="Traces", scopes=["read"], by=owner)
+    assert api_tokens.find(token) is not None
     as_admin(world)(person, **change)
     User.objects.filter(pk=person.pk).update(is_active=True)
     assert not is_in(client)
-    assert api_tokens.owner_of(token) is None
+    assert api_tokens.find(token) is None
 
 
 def test_a_new_name_ends_no_session(world: World) -> None:

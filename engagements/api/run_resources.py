@@ -1,0 +1,370 @@
+"""Benchmarks, candidates, runs and records."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import django_filters
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse, HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from benchmarks.models import Benchmark, Record, Run, Solution, Verdict
+from benchmarks.services import solutions
+from engagements import access
+from engagements.api import live
+from engagements.api.fields import DIGEST, Reference, Row, example
+from engagements.api.idempotency import idempotent
+from engagements.api.resources import EngagementFilter, Filter, Resource, UpdatedSince
+from engagements.people.models import User
+from engagements.people.token_models import Scope
+from engagements.runs import bundles, record_files
+from engagements.runs import services as runs
+from engagements.runs.models import EngagementRun
+
+# Progress without the worker and the number of attempts, which stay internal.
+PROGRESS = ("phase", "replicate", "replicates", "round", "rounds", "ratio", "low", "high")
+
+
+BENCHMARK = {
+    "id": 2,
+    "name": "Shared-prefix attention on an H200",
+    "operator": "shared_prefix_attention",
+    "digest": DIGEST,
+    "sealed_at": "2026-09-20T09:00:00Z",
+}
+
+
+@example(**BENCHMARK)
+class BenchmarkSerializer(Row):
+    """A sealed benchmark. `digest` is the SHA-256 of its document."""
+
+    class Meta:
+        model = Benchmark
+        fields: tuple[str, ...] = ("id", "name", "operator", "digest", "sealed_at")
+
+
+@example(**BENCHMARK, document={"schema": "twofold.benchmark/1"})
+class OneBenchmarkSerializer(BenchmarkSerializer):
+    """A benchmark with the sealed `document`, schema twofold.benchmark/1."""
+
+    document = serializers.JSONField(read_only=True)
+
+    class Meta(BenchmarkSerializer.Meta):
+        fields = (*BenchmarkSerializer.Meta.fields, "document")
+
+
+class BenchmarksFilter(Filter):
+    """By digest and operator."""
+
+    digest = django_filters.CharFilter()
+    operator = django_filters.CharFilter()
+    updated_since = UpdatedSince("sealed_at", engagement=None)
+
+
+class Benchmarks(Resource):
+    """Sealed benchmarks. Customers see those of their contracts."""
+
+    scope = Scope.RUNS
+    serializer_class = BenchmarkSerializer
+    filterset_class = BenchmarksFilter
+
+    def rows(self) -> QuerySet[Any]:
+        return access.benchmarks_for(self.request.user)
+
+    def get_serializer_class(self) -> type[BenchmarkSerializer]:
+        return OneBenchmarkSerializer if self.action == "retrieve" else BenchmarkSerializer
+
+
+@example(
+    id=9,
+    name="triton_fused",
+    operator="shared_prefix_attention",
+    filename="triton_fused.py",
+    digest=DIGEST,
+    created_at="2026-10-09T10:00:00Z",
+)
+class CandidateSerializer(Row):
+    """A candidate's source, by its digest. The API never returns the source itself."""
+
+    class Meta:
+        model = Solution
+        fields = ("id", "name", "operator", "filename", "digest", "created_at")
+
+
+@example(
+    operator="shared_prefix_attention",
+    filename="triton_fused.py",
+    source="def prepare(problem): ...\n\ndef run(prepared, inputs, out): ...\n",
+)
+class NewCandidateSerializer(serializers.Serializer[Any]):
+    """One source file: Python, or CUDA with its launcher. The file's name is the default name."""
+
+    operator = serializers.CharField(max_length=80)
+    filename = serializers.CharField(max_length=120)
+    source = serializers.CharField(trim_whitespace=False, allow_blank=True)  # type: ignore[assignment]
+    name = serializers.CharField(max_length=120, required=False)
+
+
+class CandidatesFilter(Filter):
+    """By digest and operator."""
+
+    digest = django_filters.CharFilter()
+    operator = django_filters.CharFilter()
+    updated_since = UpdatedSince("created_at", engagement=None)
+
+
+class Candidates(Resource):
+    """Candidates. Consultants submit them; customers see those of their acceptance runs."""
+
+    scope = Scope.RUNS
+    serializer_class = CandidateSerializer
+    filterset_class = CandidatesFilter
+
+    def rows(self) -> QuerySet[Any]:
+        return access.candidates_for(self.request.user).defer("source")
+
+    @extend_schema(request=NewCandidateSerializer, responses={201: CandidateSerializer})
+    @idempotent
+    def create(self, request: Request) -> Response:
+        """Store a candidate. The same source under the same name is one row; nothing runs yet."""
+        access.admit_consultant(request.user)
+        given = NewCandidateSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        values = given.validated_data
+        row = solutions.submit(
+            name=values.get("name") or values["filename"].rpartition(".")[0],
+            operator=values["operator"],
+            filename=values["filename"],
+            source=values["source"],
+        )
+        return Response(self.get_serializer(row).data, status=status.HTTP_201_CREATED)
+
+
+@example(
+    id=14,
+    digest=DIGEST,
+    verdict="met",
+    ratio=2.41,
+    low=2.33,
+    high=2.5,
+    device_name="NVIDIA H200",
+    summary={"verdict": "met", "target": 2.0},
+    received_at="2026-10-22T09:15:04Z",
+)
+class RecordSerializer(Row):
+    """A record. Figures are recomputed from the raw samples; null where nothing was measured."""
+
+    summary = serializers.JSONField(read_only=True)
+
+    class Meta:
+        model = Record
+        fields = (
+            "id",
+            "digest",
+            "verdict",
+            "ratio",
+            "low",
+            "high",
+            "device_name",
+            "summary",
+            "received_at",
+        )
+
+
+class RecordsFilter(Filter):
+    """By digest and verdict."""
+
+    digest = django_filters.CharFilter()
+    verdict = django_filters.MultipleChoiceFilter(choices=Verdict.choices)
+    updated_since = UpdatedSince("received_at", engagement=None)
+
+
+class Records(Resource):
+    """Signed records of the runs that the user may see."""
+
+    scope = Scope.RUNS
+    serializer_class = RecordSerializer
+    filterset_class = RecordsFilter
+
+    def rows(self) -> QuerySet[Any]:
+        return access.records_for(self.request.user)
+
+    @extend_schema(responses={200: OpenApiTypes.OBJECT})
+    @action(detail=True, pagination_class=None, filterset_class=None)
+    def content(self, request: Request, pk: str) -> HttpResponse:
+        """Download the signed record, without the kernel's source where it is withheld."""
+        record = self.get_object()
+        run = access.rows_for(request.user, "EngagementRun").select_related(
+            "run__record", "engagement__customer"
+        )
+        asked = run.get(run=record.run_id)
+        assert isinstance(request.user, User)
+        with_source = bundles.may_have_source(run=asked, by=request.user)
+        content = record_files.content(asked, with_source=with_source)
+        return HttpResponse(content, content_type="application/json")
+
+
+class ProgressSerializer(serializers.Serializer[Any]):
+    """How far a measurement is, and the estimate so far."""
+
+    phase = serializers.CharField(allow_null=True)
+    replicate = serializers.IntegerField(allow_null=True)
+    replicates = serializers.IntegerField(allow_null=True)
+    round = serializers.IntegerField(allow_null=True)
+    rounds = serializers.IntegerField(allow_null=True)
+    ratio = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+
+
+@example(
+    id=31,
+    engagement="TF-2026-0007",
+    purpose="trial",
+    state="queued",
+    benchmark=2,
+    candidate=9,
+    attempt=None,
+    requested_at="2026-10-22T09:14:00Z",
+    started_at=None,
+    finished_at=None,
+    failure_reason="",
+    progress=None,
+    record=None,
+)
+class RunSerializer(Row):
+    """A run. `progress` is null unless it is running, `record` until it was measured.
+
+    `attempt` numbers the acceptance runs that count. `failure_reason` is for staff.
+    """
+
+    engagement = Reference()
+    state = serializers.ChoiceField(source="run.state", choices=Run.State.choices, read_only=True)
+    benchmark = serializers.IntegerField(source="run.benchmark_id", read_only=True)
+    candidate = serializers.IntegerField(source="run.solution_id", read_only=True)
+    requested_at = serializers.DateTimeField(source="run.requested_at", read_only=True)
+    started_at = serializers.DateTimeField(source="run.started_at", read_only=True, allow_null=True)
+    finished_at = serializers.DateTimeField(
+        source="run.finished_at", read_only=True, allow_null=True
+    )
+    failure_reason = serializers.SerializerMethodField()
+    progress = serializers.SerializerMethodField()
+    record = RecordSerializer(source="run.record", read_only=True, allow_null=True)
+
+    class Meta:
+        model = EngagementRun
+        fields = (
+            "id",
+            "engagement",
+            "purpose",
+            "state",
+            "benchmark",
+            "candidate",
+            "attempt",
+            "requested_at",
+            "started_at",
+            "finished_at",
+            "failure_reason",
+            "progress",
+            "record",
+        )
+
+    @extend_schema_field(ProgressSerializer(allow_null=True))
+    def get_progress(self, run: EngagementRun) -> dict[str, Any] | None:
+        """Return the progress of a running run, else None."""
+        if run.run.state != Run.State.RUNNING:
+            return None
+        return {name: run.run.progress.get(name) for name in PROGRESS}
+
+    def get_failure_reason(self, run: EngagementRun) -> str:
+        """Return why the run failed. It may name machines and paths, so customers do not see it."""
+        return run.run.failure_reason if self.context.get("is_staff_member") else ""
+
+
+@example(engagement="TF-2026-0007", candidate=9, purpose="trial")
+class NewRunSerializer(serializers.Serializer[Any]):
+    """A candidate to measure. Without `benchmark` that of the newest contract is used."""
+
+    engagement = serializers.CharField()
+    candidate = serializers.IntegerField(min_value=1, max_value=2**63 - 1)
+    purpose = serializers.ChoiceField(choices=EngagementRun.Purpose.choices)
+    benchmark = serializers.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    customer_nonce = serializers.RegexField(
+        r"^[0-9a-f]{32,128}$", required=False, help_text="32 to 128 hexadecimal digits."
+    )
+
+
+class RunsFilter(Filter):
+    """By engagement, purpose and state."""
+
+    engagement = EngagementFilter()
+    purpose = django_filters.ChoiceFilter(choices=EngagementRun.Purpose.choices)
+    state = django_filters.MultipleChoiceFilter(field_name="run__state", choices=Run.State.choices)
+    updated_since = UpdatedSince("run__requested_at", "run__started_at", "run__finished_at")
+
+
+class Runs(Resource):
+    """Runs. Consultants request them; customers see acceptance runs, as trials are internal."""
+
+    scope = Scope.RUNS
+    serializer_class = RunSerializer
+    filterset_class = RunsFilter
+
+    def rows(self) -> QuerySet[Any]:
+        rows = access.rows_for(self.request.user, "EngagementRun")
+        return rows.select_related("engagement", "run__record")
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        is_staff_member = access.is_staff_member(self.request.user)
+        return {**super().get_serializer_context(), "is_staff_member": is_staff_member}
+
+    @extend_schema(request=NewRunSerializer, responses={201: RunSerializer})
+    @idempotent
+    def create(self, request: Request) -> Response:
+        """Request a run. An acceptance run decides the contract; a trial has no effect on it."""
+        access.admit_consultant(request.user)
+        given = NewRunSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        values = given.validated_data
+        chosen = values.get("benchmark")
+        assert isinstance(request.user, User)
+        row = runs.request(
+            engagement=access.engagement_for(request.user, values["engagement"]),
+            solution=_one(Solution.objects.filter(pk=values["candidate"]), "candidate"),
+            purpose=values["purpose"],
+            request_key=uuid4(),
+            benchmark=_one(Benchmark.objects.filter(pk=chosen), "benchmark") if chosen else None,
+            customer_nonce=values.get("customer_nonce", ""),
+            by=request.user,
+        )
+        data = self.get_serializer(self.rows().get(pk=row.pk)).data
+        return Response(data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(responses={(200, live.MEDIA_TYPE): OpenApiTypes.STR})
+    @action(
+        detail=True,
+        pagination_class=None,
+        filterset_class=None,
+        renderer_classes=[live.EventStreamRenderer],
+    )
+    def events(self, request: Request, pk: str) -> HttpResponseBase:
+        """Follow a run by server-sent events: `run` for each change, `end` once it is concluded.
+
+        The stream ends after 30 seconds; clients reconnect by themselves.
+        """
+        asked = self.get_object()
+        return live.stream(lambda: self.get_serializer(self.rows().get(pk=asked.pk)).data)
+
+
+def _one(rows: QuerySet[Any], noun: str) -> Any:
+    row = rows.first()
+    if row is None:
+        raise Http404(f"No such {noun}.")
+    return row

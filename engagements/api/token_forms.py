@@ -1,0 +1,62 @@
+"""Forms of the page of tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from engagements.people import api_tokens, service_accounts
+from engagements.people.models import Customer, Role, User
+from engagements.people.token_models import ApiToken, Scope
+
+
+class TokenForm(forms.ModelForm[ApiToken]):
+    """A new token: for the user, or for a service account that they manage."""
+
+    owner = forms.ModelChoiceField(queryset=User.objects.none(), label="For")
+    scopes = forms.MultipleChoiceField(
+        choices=Scope.choices,
+        widget=forms.CheckboxSelectMultiple,
+        initial=[Scope.READ],
+        help_text="A token never does more than its owner may.",
+    )
+    days = forms.IntegerField(
+        label="Valid for (days)",
+        min_value=1,
+        max_value=api_tokens.MAX_DAYS,
+        initial=api_tokens.DEFAULT_DAYS,
+    )
+
+    class Meta:
+        model = ApiToken
+        fields = ("name", "owner", "scopes")
+        help_texts = {"name": "Where it is used, such as “CI of the kernels”."}
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        accounts = service_accounts.managed_by(by).values("pk")
+        field = self.fields["owner"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = User.objects.filter(pk__in=[by.pk]) | User.objects.filter(pk__in=accounts)
+        field.initial, field.empty_label = by.pk, None
+
+
+class ServiceAccountForm(forms.Form):
+    """A new service account of the consultancy, or of a customer that the user signs for."""
+
+    account_name = forms.CharField(
+        max_length=120, label="Name", help_text="The program, such as “Grafana”."
+    )
+    customer = forms.ModelChoiceField(
+        queryset=Customer.objects.none(), required=False, empty_label=None
+    )
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if by.role == Role.ADMIN:
+            del self.fields["customer"]
+        else:
+            field = self.fields["customer"]
+            assert isinstance(field, forms.ModelChoiceField)
+            field.queryset, field.required = service_accounts.signs_for(by), True

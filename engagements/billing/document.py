@@ -137,7 +137,8 @@ def _deducted(row: dict[str, str], facts: dict[str, Any]) -> dict[str, str]:
 
 
 def _qr_code(facts: dict[str, Any]) -> str:
-    """The EPC's QR code, by which a banking app fills in the transfer, as SVG; euros only."""
+    """The EPC's QR code, by which a banking app fills in the transfer, as a data: URL of an SVG;
+    euros only."""
     gross, account = Decimal(facts["gross"]), facts["account"]
     if facts["kind"] == "credit_note" or facts["currency"] != "EUR" or gross > QR_LIMIT:
         return ""
@@ -148,7 +149,7 @@ def _qr_code(facts: dict[str, Any]) -> str:
         amount=gross,
         text=facts["reference"],
     )
-    return str(code.svg_inline(scale=3, border=2))
+    return str(code.svg_data_uri(scale=3, border=2))
 
 
 def _line(line: dict[str, Any], facts: dict[str, Any]) -> dict[str, str]:

@@ -60,6 +60,7 @@ def render_pdf(source: RenderableDocument, *, level_text: str = "") -> bytes:
             pdf_identifier=_identifier(source),
             attachments=[_attachment(each, source) for each in source.enclosures],
             custom_metadata=True,
+            finisher=_scope_headers,
         )
     if problems.blank:
         raise RenderFailed(source.title, f"{fonts.missing_text(problems.blank)} {_SEALED_TEXT}")
@@ -87,6 +88,26 @@ def markup(source: RenderableDocument, *, level_text: str = "") -> str:
 def _identifier(source: RenderableDocument) -> bytes:
     identity = f"{source.filename} {source.seal} {source.dated.isoformat()}"
     return hashlib.sha256(identity.encode()).hexdigest()[:32].encode()
+
+
+def _scope_headers(_: Any, pdf: Any) -> None:
+    """Give every header cell its scope, which WeasyPrint leaves out.
+
+    A row of headers alone heads its columns; a header beside data heads its row.
+    """
+    cells = {each.number: each for each in pdf.objects if _tag(each) in ("/TH", "/TD")}
+    for row in (each for each in pdf.objects if _tag(each) == "/TR"):
+        # A kid is an element's reference, as b"12 0 R".
+        numbers = [int(kid.split()[0]) for kid in row["K"] if isinstance(kid, bytes)]
+        own = [cells[number] for number in numbers if number in cells]
+        scope = "/Column" if all(_tag(each) == "/TH" for each in own) else "/Row"
+        for each in own:
+            if _tag(each) == "/TH":
+                each["A"]["Scope"] = scope
+
+
+def _tag(element: Any) -> Any:
+    return element.get("S") if isinstance(element, dict) else None
 
 
 def _attachment(enclosure: Enclosure, source: RenderableDocument) -> Any:

@@ -112,13 +112,22 @@ def _signed(
     )
     # Outside the page: PDF/UA requires visible content to be tagged.
     outside = InvisSigSettings(box_out_of_bounds=True)
-    field = SigFieldSpec(FIELD, invis_sig_settings=outside)
+    field = SigFieldSpec(
+        FIELD, readable_field_name="Signature of the consultancy", invis_sig_settings=outside
+    )
     signer = _dated_signer(dated)(
         meta, signer=_signer(own), timestamper=_timestamper(), new_field_spec=field
     )
     writer = _repeatable_writer()(io.BytesIO(content))
     if is_countersignable:
-        append_signature_field(writer, SigFieldSpec(CUSTOMER_FIELD, invis_sig_settings=outside))
+        append_signature_field(
+            writer,
+            SigFieldSpec(
+                CUSTOMER_FIELD,
+                readable_field_name="Signature of the customer",
+                invis_sig_settings=outside,
+            ),
+        )
     signed: bytes = signer.sign_pdf(writer).getvalue()
     return signed
 

@@ -17,6 +17,7 @@ from engagements import documents, tasks
 from engagements.audit.models import Audit
 from engagements.common import queue
 from tests.engagements import cached_world, evidence_world
+from tests.engagements.accessibility import errors_of
 from tests.engagements.cached_stories import running_test
 from tests.engagements.document_story import Story
 from tests.engagements.world import World
@@ -103,13 +104,23 @@ def story(db: None, settings: object, tmp_path: Path) -> Story:
     return Story()
 
 
+# The kinds of documents that this process has validated.
+_validated: set[str] = set()
+
+
 @pytest.fixture
 def issued(tmp_path: Path) -> Callable[[str, str], PdfReader]:
-    """Issue a document and read it; the bytes also lie in the test's folder."""
+    """Issue a document and read it; the bytes also lie in the test's folder.
+
+    The first one of each kind has to conform to PDF/UA-1.
+    """
 
     def issue(kind: str, subject: str) -> PdfReader:
         document = documents.issue(kind=kind, subject=subject)
         content = bytes(document.content)
+        if kind not in _validated:
+            assert errors_of(content) == []
+            _validated.add(kind)
         (tmp_path / document.filename).write_bytes(content)
         return PdfReader(io.BytesIO(content))
 

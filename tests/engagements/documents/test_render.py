@@ -15,6 +15,7 @@ from pytest_django import Settings
 from engagements.documents import render
 from engagements.documents.renderable import Enclosure, RenderableDocument
 from engagements.engagement.models import Engagement
+from tests.engagements.accessibility import errors_of
 from tests.engagements.pdf_text import attached, elements, fonts, headings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -58,6 +59,21 @@ def test_a_document_is_tagged_titled_and_in_a_language(source: RenderableDocumen
     assert b"http://www.aiim.org/pdfua/ns/id/" in root["/Metadata"].get_object().get_data()
     assert headings(reader) == ["H1", "H2"]
     assert "/P" in {each["/S"] for each in elements(reader)}
+
+
+TABLE = (
+    "<table><thead><tr><th>Part</th><th>Net</th></tr></thead>"
+    "<tbody><tr><th>Audit</th><td>6</td></tr></tbody></table>"
+)
+
+
+def test_a_document_conforms_to_pdf_ua_by_another_validator(
+    source: RenderableDocument, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_table = replace(source, context={"text": TABLE})
+    assert errors_of(render.render_pdf(with_table)) == []
+    monkeypatch.setattr(render, "_scope_headers", lambda *_: None)
+    assert errors_of(render.render_pdf(with_table))
 
 
 def test_metadata_does_not_depend_on_the_clock(source: RenderableDocument) -> None:

@@ -159,6 +159,11 @@ def cause_error(engagement: Engagement) -> ApplicationError | None:
             "An acceptance run is in progress. End the contract when it has ended.",
             code="run.acceptance_in_progress",
         )
+    if is_measurement_disputed(engagement):
+        return ApplicationError(
+            "An acceptance run is disputed. End the contract when the dispute has ended.",
+            code="closing.run_disputed",
+        )
     return None
 
 

@@ -1,7 +1,7 @@
 """The handover: delivered by the consultancy, accepted, contested, or deemed accepted.
 
 The event log is its record: `handover.delivered` with its last day, then `handover.contested`,
-which another delivery follows, or `handover.accepted`.
+which another delivery follows, or `handover.accepted`. A target met again starts it anew.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from engagements.people.models import User
 
 # The contract's working days after which a handover without a stated defect is accepted.
 DEEMED_AFTER = 10
-VERBS = ("handover.delivered", "handover.contested", "handover.accepted")
+VERBS = ("engagement.met", "handover.delivered", "handover.contested", "handover.accepted")
 
 
 class Handover(NamedTuple):
@@ -46,10 +46,10 @@ def first_last_day() -> date:
 
 
 def handover_of(engagement: Engagement) -> Handover | None:
-    """The newest delivery; None before one, and once it was accepted."""
+    """The newest delivery since the target was met; None before one, and once it was accepted."""
     log = Event.objects.filter(engagement=engagement, verb__in=VERBS).order_by("-position")
     newest = list(log[:2])
-    if not newest or newest[0].verb == "handover.accepted":
+    if not newest or newest[0].verb in ("engagement.met", "handover.accepted"):
         return None
     is_contested = newest[0].verb == "handover.contested"
     delivered = newest[1] if is_contested else newest[0]
@@ -102,6 +102,12 @@ def contest(*, engagement: Engagement, defect: str, by: User, address: str | Non
     if known is None or known.defect:
         raise ApplicationError(
             "No handover is open. Wait for the consultancy to hand over.", code="handover.not_open"
+        )
+    if timezone.localdate() > known.last_day:
+        raise ApplicationError(
+            f"Defects could be stated until {in_words(known.last_day)}. The handover is deemed "
+            "accepted; the warranty covers defects from now on.",
+            code="handover.deemed_accepted",
         )
     text = validation.text(defect, noun="The defect")
     events.record(

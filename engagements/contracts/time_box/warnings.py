@@ -119,4 +119,7 @@ def _next(warning: TimeBoxWarning) -> str:
             "After the dispute window of the contract, the settlement is proposed automatically. "
             "Until then an amendment may still add time."
         )
-    return "Waiting for the customer pauses the time-box only by an amendment."
+    return (
+        "If the work waits for the customer, ask for what is missing on the page of the time-box: "
+        "from the third working day the clock stops."
+    )

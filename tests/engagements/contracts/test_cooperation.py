@@ -73,16 +73,23 @@ def test_an_item_provided_in_time_stops_nothing(world: World, contract: Contract
         write(provided, provided_on=None, provided_by=None)
 
 
-def test_an_agreed_pause_prevails(
+def test_a_pause_sealed_later_corrects_the_days_and_an_earlier_one_does_not(
     world: World, contract: ContractVersion, on_day: OnDay, sweep: Callable[[], None]
 ) -> None:
     before = ends_on(contract)
     request = ask(world, contract)
     first = paused_from(request)
     on_day(first + days(1))
-    in_force(world, amended(world, contract, pause=pause(-1, -1)))
+    amendment = in_force(world, amended(world, contract, pause=pause(0, 2)))
+    on_day(first + days(5))
     sweep()
-    assert ends_on(contract) == before + timedelta(days=1)
+    assert ends_on(contract) == before + timedelta(days=6)
+    cooperation.provide(request=request, by=world.signatory)
+    assert ends_on(contract) == before + timedelta(days=6)
+    in_force(world, amended(world, amendment, pause=pause(-1, -1)))
+    sweep()
+    # The three days of the first pause, and the one day of its correction.
+    assert ends_on(contract) == before + timedelta(days=4)
 
 
 def test_the_consultancy_may_terminate_after_fifteen_working_days() -> None:

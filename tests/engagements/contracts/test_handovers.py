@@ -55,6 +55,8 @@ def test_a_handover_is_deemed_accepted_after_its_last_day(
     sweep()
     assert handover_state(engagement) == "pending"
     on_day(last_day + days(1))
+    with declined("handover.deemed_accepted"):
+        handovers.contest(engagement=engagement, defect="No tests.", by=world.signatory)
     sweep()
     sweep()
     assert handover_state(engagement) == "released"

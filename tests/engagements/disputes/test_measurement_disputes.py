@@ -20,6 +20,7 @@ from benchmarks.verdict import consistency
 from engagements import closing
 from engagements.billing.balances import open_invoices
 from engagements.billing.models import Invoice
+from engagements.contracts.milestones import handovers
 from engagements.disputes import repeats, services, verdicts
 from engagements.disputes.models import MeasurementDispute
 from engagements.engagement.models import Stage
@@ -241,6 +242,7 @@ def test_a_missed_repeat_takes_a_met_target_back(attempts: int, stage: Stage) ->
     stories.paid(story)
     before = balances(story)
     stories.measured(story, 2.6)
+    handovers.hand_over(engagement=story.engagement, by=story.consultant)
     dispute = raised(story)
     repeats.upload(dispute=dispute, content=sign(repeat(story, 1.1)), by=story.signatory)
     story.engagement.refresh_from_db()
@@ -256,6 +258,8 @@ def test_a_missed_repeat_takes_a_met_target_back(attempts: int, stage: Stage) ->
     )
     stories.measured(story, 2.7)
     assert story.engagement.stage == Stage.MET
+    # The customer has not received what met the target now.
+    assert handovers.handover_of(story.engagement) is None
 
 
 def test_the_database_undoes_no_verdict_without_a_repeat() -> None:

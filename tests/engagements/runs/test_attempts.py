@@ -12,6 +12,7 @@ from django.utils import timezone
 from engagements import closing
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.time_box.models import TimeBox
+from engagements.disputes import services as disputes
 from engagements.engagement.models import Stage
 from engagements.notifications.models import Mail
 from engagements.runs import attempts, notices
@@ -158,7 +159,13 @@ def test_a_customer_ends_the_contract_after_a_second_disqualification(
     with declined("settlement.no_cause"):
         closing.end_for_cause(engagement=contract.engagement, by=world.signatory)
     assert "settlement.no_cause" in client.get(url).content.decode()
-    attempt(world, contract, "disqualified")
+    again = attempt(world, contract, "disqualified")
+    dispute = disputes.raise_dispute(
+        run=again, reason="It was a driver.", repeater="customer", by=world.consultant
+    )
+    with declined("closing.run_disputed"):
+        closing.end_for_cause(engagement=contract.engagement, by=world.signatory)
+    disputes.withdraw(dispute=dispute, by=world.consultant)
     assert Mail.objects.filter(key__startswith="event:", recipient=world.signatory.email).exists()
     # 12,000.00 and 19% tax paid, less the audit of 6,000.00 with tax.
     assert "7,140.00" in client.get(url).content.decode()

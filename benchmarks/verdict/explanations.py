@@ -35,6 +35,14 @@ def reason(summary: Summary) -> str:
     return REASONS[summary["verdict"]]
 
 
+def details(summary: Summary) -> list[str]:
+    """What the referee observed beside the interval: noise, interruptions, rules that were broken.
+
+    Its first reason of a measured run repeats the figures and `reason`.
+    """
+    return list(summary["reasons"][summary.get("low") is not None :])
+
+
 def is_noise(verdict: str, low: float | None, high: float | None, target: float) -> bool:
     """Whether a run is inconclusive although its interval excludes the target: for noise."""
     if verdict != "inconclusive" or low is None or high is None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from benchmarks.models import Verdict
-from benchmarks.verdict.explanations import confidence
+from benchmarks.verdict.explanations import confidence, details
 from benchmarks.verdict.explanations import reason as reason_of
 from engagements.runs import outcomes
 from engagements.runs.attempts import outcome_of_run
@@ -14,11 +14,13 @@ from engagements.runs.models import EngagementRun
 
 
 class Explanation(NamedTuple):
-    """A run in words: the `headline`, the `reason` of its verdict, the `confidence` of its interval
-    (empty without one) and its `consequence`. `tone` is the panel's colour."""
+    """A run in words: the `headline`, the `reason` of its verdict with the referee's `details`, the
+    `confidence` of its interval (empty without one) and its `consequence`. `tone` is the panel's
+    colour."""
 
     headline: str
     reason: str
+    details: list[str]
     confidence: str
     consequence: str
     tone: str
@@ -50,11 +52,14 @@ def explain(run: EngagementRun, summary: Mapping[str, Any]) -> Explanation:
     if is_acceptance and run.contract_version is not None:
         outcome = outcome_of_run(run)
         headline, consequence = outcome.headline, outcome.text
-    reason = reason_of(summary)
+    reason, observed = reason_of(summary), details(summary)
     if run.repeat_verdict:
+        observed = []
         old, new = measured.label.lower(), verdict.label.lower()
         reason = f"The record’s verdict was {old}; the repeat of the run replaces it by {new}."
-    return Explanation(headline, reason, confidence(summary), consequence, _TONES[verdict])
+    return Explanation(
+        headline, reason, observed, confidence(summary), consequence, _TONES[verdict]
+    )
 
 
 def headline_of(run: EngagementRun, verdict: str) -> str:

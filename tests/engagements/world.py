@@ -315,6 +315,7 @@ def measured(asked: EngagementRun, verdict: str) -> EngagementRun:
             high=ratio and ratio + 0.1,
             summary={
                 "verdict": verdict,
+                "reasons": ["the figures", "2 rounds left out as interrupted"],
                 "target": 2.0,
                 "confidence": 0.95,
                 "low": ratio and ratio - 0.1,

@@ -33,7 +33,8 @@ def verify(arguments: argparse.Namespace) -> int:
     explained = f"{explanations.reason(summary)} {explanations.confidence(summary)}".strip()
     print(f"{summary['verdict']}: {explained}")
     # Records, and so their reasons, are untrusted input.
-    print(printable.line("; ".join(summary["reasons"]), _LETTERS))
+    for detail in explanations.details(summary):
+        print(printable.line(detail, _LETTERS))
     print(signer, file=sys.stderr if code else sys.stdout)
     return code
 

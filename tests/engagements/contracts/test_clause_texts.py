@@ -199,6 +199,12 @@ def test_the_text_states_the_data_for_every_pair_of_options(
             assert not re.search(unwanted, everything.replace(own, "baseline")), (unwanted, options)
 
 
+def test_no_paragraph_depends_on_more_than_the_pairs_that_are_rendered(world: World) -> None:
+    for clause in clauses.newest():
+        for paragraph in template.parse(clause.text):
+            assert len({each.name for each in paragraph.conditions}) <= 2, paragraph
+
+
 def check_amounts(terms: Terms, everything: str) -> None:
     """Every amount with a currency, and every date, is one of the data's."""
     expected = figures(terms)

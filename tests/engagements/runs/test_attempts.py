@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from datetime import date
+from html import unescape
 from unittest.mock import patch
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.text import capfirst
 
 from engagements import closing
 from engagements.contracts.models import ContractVersion
@@ -20,6 +22,7 @@ from engagements.runs.explanations import explain
 from engagements.runs.models import EngagementRun
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
+from engagements.templatetags.show import with_sign
 from tests.database_constraints import violates
 from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, days, fresh
@@ -214,6 +217,8 @@ def test_page_and_portal_explain_a_run_alike(world: World, client: Client, verdi
         text = page.content.decode()
         for part in (explained.headline, explained.reason, explained.consequence):
             assert part in text
+        for detail in explained.details:
+            assert capfirst(with_sign(detail)) in unescape(text)
     name = "portal-engagement"
     listed = client.get(reverse(name, args=[contract.engagement.reference])).content.decode()
     assert explained.headline in listed

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from django.utils.html import strip_tags
+from django.utils.text import capfirst
 from pypdf import PdfReader
 
 from benchmarks.records import records
@@ -25,6 +26,7 @@ from engagements.runs.explanations import explain
 from engagements.runs.models import EngagementRun
 from engagements.runs.report import measured as tables
 from engagements.runs.report import pictures
+from engagements.templatetags.show import with_sign
 from tests.engagements.charts import measured
 from tests.engagements.document_story import Story
 from tests.engagements.pdf_text import attached, elements, words
@@ -58,8 +60,9 @@ def text_of(asked: EngagementRun) -> str:
 def explained_in(asked: EngagementRun, text: str) -> bool:
     """Whether the report has every part of the explanation that the pages show."""
     asked = EngagementRun.objects.get(pk=asked.pk)
-    *parts, _ = explain(asked, asked.run.record.summary)
-    return all(part in text for part in parts)
+    headline, reason, details, confidence, consequence, _ = explain(asked, asked.run.record.summary)
+    shown = [capfirst(with_sign(each)) for each in details]
+    return all(part in text for part in (headline, reason, *shown, confidence, consequence))
 
 
 def markup_of(asked: EngagementRun) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from html import unescape
+from typing import Any
 
 import pytest
 from django.template.loader import render_to_string
@@ -44,8 +45,8 @@ def test_the_portal_and_the_report_say_what_every_row_does(
     run = EngagementRun.objects.get(pk=stories.measured(story, 1.1).pk)
     summary = run.run.record.summary
     client.force_login(story.viewer)
-    page = client.get(reverse("portal-run", args=[story.reference, run.pk]))
-    shown = {**page.context[0].flatten(), "pictures": []}
+    contexts: Any = client.get(reverse("portal-run", args=[story.reference, run.pk])).context
+    shown = {**contexts[0].flatten(), "pictures": []}
     report = registry.kind_of("benchmark_report").compose(Subject("run", run.pk))
     # Without its pictures and tables, which no outcome changes and which take most of the time.
     plain = {**report.context, "pictures": {}, "roofline": None}

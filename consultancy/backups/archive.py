@@ -100,7 +100,7 @@ def read_identities(file: Path) -> list[str]:
 
 def digest_of(opened: IO[bytes]) -> str:
     """The SHA-256 of an opened file, from its position."""
-    return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"  # type: ignore[arg-type]
+    return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
 
 
 def _private(path: str, flags: int) -> int:

@@ -33,7 +33,7 @@ from engagements.evidence import reading
 from engagements.notifications import digests, mails, password_mails
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
-from engagements.settlements import finance_mails
+from engagements.settlements import finance_mails, queues
 from engagements.settlements import services as settlements
 
 log = logging.getLogger(__name__)
@@ -152,7 +152,7 @@ SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]
     ),
     "remind": (lambda: reminders.due(), lambda row: reminders.remind(invoice=row)),
     "warn of refund day": (
-        lambda: finance_mails.refunds_near(),
+        lambda: queues.refunds_near(),
         lambda row: finance_mails.warn_of_refund_day(settlement=row),
     ),
     "issue document": (_missing_documents, _issue),

@@ -68,10 +68,10 @@ def milestone_lines(engagement: Engagement) -> list[MilestoneLine]:
     return lines_of(milestones.order_by("contract_version__number", "position"))
 
 
-def milestones_to_bill() -> list[MilestoneLine]:
+def milestones_to_bill() -> QuerySet[Milestone]:
     """Released milestones, the longest released first."""
     released = Milestone.objects.filter(state=Milestone.State.RELEASED)
-    return lines_of(released.order_by("released_at", "pk"))
+    return released.order_by("released_at", "pk")
 
 
 def lines_of(milestones: QuerySet[Milestone]) -> list[MilestoneLine]:

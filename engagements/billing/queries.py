@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from engagements.billing.balances import issued_invoices
 from engagements.billing.milestones import MilestoneLine, lines_of
@@ -38,23 +39,35 @@ class ToBill:
         return sum((line.gross for line in self.lines), Decimal(0))
 
 
-def to_bill() -> list[ToBill]:
-    """Undrafted released milestones by engagement, the longest released first."""
-    drafted = Q(invoice_lines__invoice__state=Invoice.State.DRAFT)
-    released = Milestone.objects.filter(state=Milestone.State.RELEASED).exclude(drafted)
-    lines = lines_of(released.order_by("released_at", "pk"))
-    order = {
-        line.milestone.contract_version.engagement_id: at for at, line in enumerate(lines[::-1])
-    }
+def engagements_to_bill() -> QuerySet[Engagement]:
+    """Engagements with undrafted released milestones, the longest released first."""
+    first = _undrafted().filter(contract_version__engagement=OuterRef("pk"))
+    first = first.order_by("released_at", "pk")
+    return (
+        Engagement.objects.annotate(released_at=Subquery(first.values("released_at")[:1]))
+        .filter(released_at__isnull=False)
+        .order_by("released_at", "pk")
+    )
+
+
+def to_bill(engagements: Iterable[Engagement]) -> list[ToBill]:
+    """The undrafted released milestones of `engagements`, in their order."""
+    order = {engagement.pk: at for at, engagement in enumerate(engagements)}
+    lines = lines_of(_undrafted().filter(contract_version__engagement__in=order))
     lines.sort(
         key=lambda line: (
-            -order[line.milestone.contract_version.engagement_id],
+            order[line.milestone.contract_version.engagement_id],
             line.milestone.contract_version.number,
             line.milestone.position,
         )
     )
     groups = groupby(lines, key=lambda line: line.milestone.contract_version.engagement)
     return [ToBill(engagement, list(group)) for engagement, group in groups]
+
+
+def _undrafted() -> QuerySet[Milestone]:
+    drafted = Q(invoice_lines__invoice__state=Invoice.State.DRAFT)
+    return Milestone.objects.filter(state=Milestone.State.RELEASED).exclude(drafted)
 
 
 def drafts() -> QuerySet[Invoice]:

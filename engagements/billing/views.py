@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
@@ -30,6 +31,7 @@ from engagements.orders.services import live_order
 from engagements.page_access import finance_page
 from engagements.people.models import User
 
+PER_PAGE = 25
 COLUMNS = (
     *("Engagement", "Customer", "Milestone", "Released by", "Released on"),
     *("Currency", "Net", "Tax", "Gross"),
@@ -50,13 +52,19 @@ def to_bill(request: HttpRequest) -> HttpResponse:
         if drafted:
             messages.success(request, f"{len(drafted)} drafts created. Review and issue each.")
             return redirect("to-bill")
-    groups = billing.to_bill()
+    found = billing.engagements_to_bill()
     if request.GET.get("format") == "csv":
-        return as_csv("to-bill", COLUMNS, (_cells(line) for each in groups for line in each.lines))
+        lines = (_cells(line) for each in billing.to_bill(found) for line in each.lines)
+        return as_csv("to-bill", COLUMNS, lines)
+    listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    drafts, audits = billing.drafts(), unbilled_audits()
     context = {
-        "groups": groups,
-        "drafts": [(row, invoices.preview(invoice=row)) for row in billing.drafts()],
-        "audits": [_AuditRow.of(row) for row in unbilled_audits()],
+        "listed": listed,
+        "groups": billing.to_bill(listed),
+        "drafts": [(row, invoices.preview(invoice=row)) for row in drafts[:PER_PAGE]],
+        "further_drafts": max(drafts.count() - PER_PAGE, 0),
+        "audits": [_AuditRow.of(row) for row in audits[:PER_PAGE]],
+        "further_audits": max(len(audits) - PER_PAGE, 0),
         "can_edit": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if request.method == "POST" else 200

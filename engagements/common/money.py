@@ -152,11 +152,3 @@ def _with_code(affix: str) -> str:
     """`affix` of a pattern with the currency's code (¤¤), which touches no digit."""
     code = affix.replace("¤", "¤¤")
     return f"{code}{_NO_BREAK}" if code.endswith("¤¤") and affix[:1] in "¤-" else code
-
-
-def totals_by_currency(lines: Iterable[tuple[str, Decimal]]) -> list[tuple[str, Decimal]]:
-    """Sum (currency, amount) pairs by currency, in order of their codes."""
-    totals: dict[str, Decimal] = {}
-    for currency, amount in lines:
-        totals[currency] = totals.get(currency, Decimal(0)) + amount
-    return sorted(totals.items())

@@ -13,8 +13,6 @@ from engagements.ledger.models import Account
 from engagements.ledger.queries import BalanceRow, balances_of_engagements, trial_balance
 from engagements.runs.estimates import Estimate, latest_estimates
 
-MOST_ROWS = 1_000_000
-
 
 @dataclass(frozen=True)
 class RiskRow:
@@ -33,10 +31,10 @@ def totals() -> list[BalanceRow]:
     return [row for row in trial_balance() if row.account.code == chart.REFUND_LIABILITY]
 
 
-def all_rows() -> list[RiskRow]:
-    """Every engagement with a refund liability; by currency they add up to `totals`."""
+def largest(count: int) -> list[RiskRow]:
+    """The largest liabilities of each currency, at most `count` in all."""
     currencies = [row.currency for row in totals() if row.balance]
-    return [row for currency in currencies for row in rows(currency, count=MOST_ROWS)]
+    return [row for currency in currencies for row in rows(currency, count=count)][:count]
 
 
 def rows(currency: str, *, text: str = "", count: int = 50, offset: int = 0) -> list[RiskRow]:

@@ -49,7 +49,7 @@ def checks(month: dt.date) -> list[Check]:
     return [
         Check("Bank lines to assign, match or set aside", lines.count(), reverse("bank")),
         Check("Draft invoices to issue or discard", drafts.count(), reverse("to-bill")),
-        Check("Released milestones to bill", len(milestones_to_bill()), reverse("to-bill")),
+        Check("Released milestones to bill", milestones_to_bill().count(), reverse("to-bill")),
         Check("Write-offs to approve or void", losses.count(), reverse("finance")),
         Check("Settlements to approve or void", proposed.count(), reverse("settlements")),
         Check("VAT that differs from the ledger", len(differing), reverse("vat") + period),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,17 +14,21 @@ from django.views.decorators.http import require_safe
 from engagements import access
 from engagements.billing import balances, milestones, payments
 from engagements.billing.bank_models import BankLine
-from engagements.common import money
 from engagements.common.integers import whole
 from engagements.common.tables import amounts, as_csv
+from engagements.common.totals import totals_by_currency
 from engagements.finance import approvals, at_risk
 from engagements.page_access import finance_page
 from engagements.payouts import queries as overpayments
-from engagements.settlements import customer_accounts, finance_mails, queries
+from engagements.settlements import customer_accounts, queries, queues
 from engagements.settlements.labels import next_step
-from engagements.settlements.queries import pending_settlements
+
+if TYPE_CHECKING:
+    from engagements.billing.balances import InvoiceWithBalance
 
 PER_PAGE, ALL = 50, 100_000
+# Rows of each section of the overview.
+SHOWN = 8
 ACCOUNT_COLUMNS = ("Currency", "Date", "Transaction", "Reference", "Amount", "Balance")
 RISK_COLUMNS = (
     *("Engagement", "Customer", "Stage", "Currency", "Refund liability", "With tax"),
@@ -35,46 +40,52 @@ RISK_COLUMNS = (
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     """Open tasks of finance, money at risk and recent payments."""
-    waiting = queries.settlements_waiting()
-    risks = at_risk.all_rows()
-    to_bill = milestones.milestones_to_bill()
-    bills = list(balances.open_invoices())
     today = timezone.localdate()
-    to_settle = pending_settlements(today=today)
-    refunds = [*waiting, *(row.last for row in to_settle if row.last)]
-    overdue = [bill for bill in bills if bill.due_on and bill.due_on < today]
-    going_back = list(overpayments.open_overpayment_refunds())
-    under_way = {row.invoice_id: row for row in going_back}
-    rests = [
-        (invoice, overpayments.remaining_overpayment(invoice, under_way.get(invoice.pk)))
-        for invoice in overpayments.overpaid_invoices()
-    ]
+    waiting = queries.settlements_waiting()
+    to_settle = queries.contracts_to_settle(today=today)
+    to_bill = milestones.milestones_to_bill()
+    bills = balances.open_invoices()
+    overdue = balances.overdue_invoices(today=today)
+    refunds = overpayments.open_overpayment_refunds()
     context = {
-        "waiting": [(settlement, next_step(settlement)) for settlement in waiting],
-        "to_settle": to_settle,
-        "refunds_overdue": sum(settlement.is_refund_overdue for settlement in refunds),
+        "waiting": [(settlement, next_step(settlement)) for settlement in waiting[:SHOWN]],
+        "to_settle": queries.pending_settlements(today=today, limit=SHOWN),
+        "settlement_count": waiting.count() + to_settle.count(),
+        "refunds_overdue": queues.found(queue=queues.Queue.OVERDUE).count(),
         "done": queries.settlements_done(),
-        "at_risk": risks,
-        "to_bill": to_bill,
-        "bills": bills,
-        "overdue_count": len(overdue),
-        "overpaid": [(*row, row[0].pk in under_way) for row in rests if row[1] > 0],
-        "going_back": going_back,
+        "at_risk": at_risk.largest(SHOWN),
+        "to_bill": milestones.lines_of(to_bill[:SHOWN]),
+        "bills": bills[:SHOWN],
+        "overdue_count": overdue.count(),
+        "overpaid": _overpaid(),
+        "going_back": refunds[:SHOWN],
         "payments": payments.recent_payments(),
         "approvals": approvals.waiting(),
         "open_lines": BankLine.objects.filter(state=BankLine.State.OPEN).count(),
-        "refunds_near": [row for row in waiting if finance_mails.is_refund_near(row)],
+        "refunds_near": queues.refunds_near()[:SHOWN],
         "can_edit": access.is_finance(request.user),
         "today": today,
         "totals": {
             "at_risk": [(row.currency, -row.balance) for row in at_risk.totals() if row.balance],
-            "going_back": money.totals_by_currency((s.currency, s.refund) for s in waiting),
-            "to_bill": money.totals_by_currency((m.currency, m.gross) for m in to_bill),
-            "open": money.totals_by_currency((b.currency, b.amount_due) for b in bills),
-            "overdue": money.totals_by_currency((b.currency, b.amount_due) for b in overdue),
+            "going_back": totals_by_currency(waiting, "refund"),
+            "to_bill": totals_by_currency(to_bill, "amount", currency="contract_version__currency"),
+            "open": totals_by_currency(bills, "amount_due"),
+            "overdue": totals_by_currency(overdue, "amount_due"),
         },
     }
     return render(request, "finance/overview.html", context)
+
+
+def _overpaid() -> list[tuple[InvoiceWithBalance, Decimal, bool]]:
+    """Overpaid invoices, what remains of each overpayment, and whether a refund is under way."""
+    under_way = {row.invoice_id: row for row in overpayments.open_overpayment_refunds()}
+    rows = []
+    for invoice in overpayments.overpaid_invoices()[:SHOWN]:
+        refund = under_way.get(invoice.pk)
+        remaining = overpayments.remaining_overpayment(invoice, refund)
+        if remaining > 0:
+            rows.append((invoice, remaining, refund is not None))
+    return rows
 
 
 @finance_page

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-from django.utils import timezone
-
 from engagements.common import links
 from engagements.common.dates import in_words
 from engagements.common.money import format_money
@@ -14,9 +10,6 @@ from engagements.notifications import mails
 from engagements.notifications.delivery import finance_users
 from engagements.people.models import User
 from engagements.settlements.models import Settlement
-from engagements.settlements.queries import settlements_waiting
-
-DAYS_BEFORE = 3
 
 
 def write_all(
@@ -31,17 +24,6 @@ def write_all(
             subject=subject,
             body=body,
         )
-
-
-def is_refund_near(settlement: Settlement) -> bool:
-    """Whether the refund is due within `DAYS_BEFORE` days, or overdue."""
-    due_on = settlement.refund_due_on
-    return due_on is not None and due_on <= timezone.localdate() + timedelta(days=DAYS_BEFORE)
-
-
-def refunds_near() -> list[Settlement]:
-    """Open settlements whose refund day is near."""
-    return [row for row in settlements_waiting() if is_refund_near(row)]
 
 
 def warn_of_refund_day(*, settlement: Settlement) -> None:

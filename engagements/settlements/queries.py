@@ -43,9 +43,9 @@ def live_settlements() -> QuerySet[Settlement]:
     return Settlement.objects.exclude(state=State.VOIDED)
 
 
-def settlements_waiting() -> list[Settlement]:
+def settlements_waiting() -> QuerySet[Settlement]:
     """Open settlements, the oldest first."""
-    return list(
+    return (
         Settlement.objects.filter(state__in=OPEN_SETTLEMENTS)
         .select_related("contract_version__engagement__customer", "proposed_by", "approved_by")
         .prefetch_related(*WITH_DISPUTES)
@@ -101,7 +101,17 @@ class PendingSettlement:
         return note.issued_on + datetime.timedelta(days=days)
 
 
-def pending_settlements(*, today: datetime.date) -> list[PendingSettlement]:
+def pending_settlements(
+    *, today: datetime.date, limit: int | None = None
+) -> list[PendingSettlement]:
+    """The first `limit` contracts that need a settlement, each with its last one."""
+    contracts = contracts_to_settle(today=today)[:limit]
+    return [
+        PendingSettlement(contract, contract.settlements.all().first()) for contract in contracts
+    ]
+
+
+def contracts_to_settle(*, today: datetime.date) -> QuerySet[ContractVersion]:
     """Contracts in force that need a settlement and have no open one.
 
     The target was missed, the time-box ended before `today` without a verdict, or payments were
@@ -112,7 +122,7 @@ def pending_settlements(*, today: datetime.date) -> list[PendingSettlement]:
     )
     in_force = ContractVersion.objects.filter(state=ContractVersion.State.ACCEPTED)
     unsettled = in_force.filter(ended).exclude(pk__in=live_settlements().values("contract_version"))
-    contracts = (
+    return (
         in_force.filter(
             Q(pk__in=unsettled.values("pk"))
             | Q(pk__in=contracts_with_unsettled_payments().values("pk"))
@@ -121,9 +131,6 @@ def pending_settlements(*, today: datetime.date) -> list[PendingSettlement]:
         .prefetch_related("settlements__disputes", "engagement__measurement_disputes")
         .order_by("engagement__reference")
     )
-    return [
-        PendingSettlement(contract, contract.settlements.all().first()) for contract in contracts
-    ]
 
 
 def has_unsettled_payments(engagement: Engagement) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 from django.db.models import (
@@ -26,6 +27,8 @@ from engagements.settlements.models import Settlement
 from engagements.settlements.queries import OPEN_SETTLEMENTS, WITH_DISPUTES
 
 State = Settlement.State
+# Finance is warned of a refund day this many days before.
+DAYS_BEFORE = 3
 
 
 class Queue(TextChoices):
@@ -66,9 +69,7 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
     if queue in (Queue.TO_APPROVE, Queue.TO_PAY, Queue.ON_HOLD, Queue.OVERDUE):
         rows = rows.filter(has_open_dispute=queue == Queue.ON_HOLD)
     if queue == Queue.OVERDUE:
-        today = timezone.localdate()
-        rows = rows.filter(overturned_at__isnull=True)
-        rows = rows.alias(due_on=_due_on()).filter(refund__gt=0, due_on__lt=today)
+        rows = due_before(rows, timezone.localdate()).filter(overturned_at__isnull=True)
         rows = rows.exclude(Exists(_successors()), state=State.VOIDED)
     if text:
         engagement = "contract_version__engagement__"
@@ -81,6 +82,18 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
     order = "-proposed_at" if queue in ("", Queue.DONE) else "proposed_at"
     people = ("contract_version__engagement__customer", "proposed_by", "approved_by", "paid_by")
     return rows.select_related(*people).prefetch_related(*WITH_DISPUTES).order_by(order, "pk")
+
+
+def due_before(rows: QuerySet[Settlement], day: dt.date) -> QuerySet[Settlement]:
+    """Those of `rows`, settlements without an open dispute, whose refund is due before `day`."""
+    return rows.alias(due_on=_due_on()).filter(refund__gt=0, due_on__lt=day)
+
+
+def refunds_near() -> QuerySet[Settlement]:
+    """Open settlements whose refund is due within `DAYS_BEFORE` days or overdue."""
+    day = timezone.localdate() + dt.timedelta(days=DAYS_BEFORE + 1)
+    rows = found().filter(state__in=OPEN_SETTLEMENTS, has_open_dispute=False)
+    return due_before(rows, day).order_by("proposed_at", "pk")
 
 
 def _successors() -> QuerySet[Settlement]:

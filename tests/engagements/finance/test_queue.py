@@ -19,7 +19,7 @@ from engagements.billing import (
 from engagements.finance import approvals, closing_checklist, grants
 from engagements.notifications.models import Mail
 from engagements.payouts import bank_matching, overpayment_refunds
-from engagements.settlements import disputes, finance_mails
+from engagements.settlements import disputes, queues
 from engagements.settlements import services as settlements
 from engagements.tasks import sweep
 from tests.engagements.billing.test_bank_imports import imported, statement
@@ -93,7 +93,7 @@ def test_a_refund_day_that_is_near_is_mailed_once(
     client: Client, world: World, on_day: Callable[[dt.date], None]
 ) -> None:
     settlement = world.settlement(refund_days=10)
-    assert finance_mails.refunds_near() == []
+    assert not queues.refunds_near().exists()
     client.force_login(world.finance)
     on_day(today() + dt.timedelta(days=8))
     with unrendered():

@@ -14,7 +14,7 @@ from engagements.billing import milestones
 from engagements.billing.balances import open_invoices
 from engagements.billing.milestones import gross, outstanding, received
 from engagements.contracts.milestones.models import Milestone
-from engagements.finance.at_risk import all_rows, totals
+from engagements.finance.at_risk import largest, totals
 from engagements.payouts import refunds
 from engagements.settlements import queries as settlement_queries
 from engagements.settlements import services as settlements
@@ -40,8 +40,10 @@ def every_decision(world: World) -> None:
 def test_twice_the_engagements_cost_no_more_queries(world: World) -> None:
     reads: list[Callable[[], Any]] = [
         lambda: boards.done(world.consultant),
-        lambda: [row.engagement.customer.name for row in all_rows()],
-        lambda: [row.milestone.title for row in milestones.milestones_to_bill()],
+        lambda: [row.engagement.customer.name for row in largest(50)],
+        lambda: [
+            row.milestone.title for row in milestones.lines_of(milestones.milestones_to_bill())
+        ],
         lambda: [row.customer.name for row in open_invoices()],
         lambda: [
             row.contract_version.engagement.title
@@ -90,7 +92,7 @@ def test_only_a_billed_milestone_has_something_open(world: World) -> None:
 
 def at_risk(world: World) -> list[Decimal]:
     """The liabilities of the rows, which add up to that of the ledger."""
-    rows = [row.liability for row in all_rows()]
+    rows = [row.liability for row in largest(50)]
     assert sum(rows) == -sum(row.balance for row in totals())
     return rows
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyrage
 from django.db import connection, transaction
@@ -98,7 +98,7 @@ def read_identities(file: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
-def digest_of(opened: IO[bytes]) -> str:
+def digest_of(opened: Any) -> str:
     """The SHA-256 of an opened file, from its position."""
     return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
 
@@ -155,7 +155,7 @@ def _add(tar: tarfile.TarFile, manifest: Manifest, name: str, source: object, si
     member = tarfile.TarInfo(name)
     member.size = size
     hashing = _Hashing(source)
-    tar.addfile(member, hashing)  # type: ignore[arg-type]
+    tar.addfile(member, hashing)
     manifest.members[name] = f"sha256:{hashing.digest.hexdigest()}"
 
 

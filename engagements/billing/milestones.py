@@ -52,14 +52,14 @@ class MilestoneLine:
         return self.milestone.state == Milestone.State.BILLED and self.paid >= self.gross
 
 
-def milestone_lines(engagement: Engagement) -> list[MilestoneLine]:
-    """The milestones of an engagement's accepted contract versions in money.
+def milestone_lines(*engagements: Engagement) -> list[MilestoneLine]:
+    """The milestones of the engagements' accepted contract versions in money.
 
     Milestones released before an amendment stay with the version that released them; void ones
     of superseded versions are left out.
     """
     milestones = Milestone.objects.filter(
-        contract_version__engagement=engagement,
+        contract_version__engagement__in=engagements,
         contract_version__state__in=(
             ContractVersion.State.ACCEPTED,
             ContractVersion.State.SUPERSEDED,

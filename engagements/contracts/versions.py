@@ -24,13 +24,13 @@ def contract_in_force(engagement: Engagement) -> ContractVersion | None:
     return engagement.contracts.filter(state=ContractVersion.State.ACCEPTED).first()
 
 
-def sealed_contracts(engagement: Engagement) -> QuerySet[ContractVersion]:
+def sealed_contracts(*engagements: Engagement) -> QuerySet[ContractVersion]:
     """Every version that was offered to the customer, newest first."""
     acceptances = Acceptance.objects.select_related("user")
     return (
-        engagement.contracts.filter(sealed_at__isnull=False)
+        ContractVersion.objects.filter(engagement__in=engagements, sealed_at__isnull=False)
         .select_related("benchmark", "engagement__customer", "signatory")
-        .prefetch_related(Prefetch("acceptances", queryset=acceptances))
+        .prefetch_related(Prefetch("acceptances", queryset=acceptances), "pauses")
     )
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet, prefetch_related_objects
 
@@ -30,10 +33,11 @@ from engagements.runs.models import EngagementRun
 from engagements.runs.outcomes import DISQUALIFICATIONS_FOR_CAUSE
 from engagements.runs.summary import record_of, verdict_of
 from engagements.settlements.models import Settlement
-from engagements.settlements.queries import has_unsettled_payments, settlement_of
+from engagements.settlements.queries import contracts_with_unsettled_payments, settlements_of
 
 # Events shown before the rest is collapsed.
 RECENT = 6
+OFFERED = ContractVersion.State.OFFERED
 
 
 class CheckLine(NamedTuple):
@@ -66,9 +70,23 @@ class PortalEngagement:
     settlement: Settlement | None
     more_came_in: bool
     refund_to: BankAccount | None
-    documents: list[Document]
-    events: list[Event]
-    signatories: list[str]
+
+    @cached_property
+    def documents(self) -> list[Document]:
+        """Documents issued for the customer, newest first, without their bytes."""
+        return list(documents_of(self.engagement))
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """The events for the customer, newest first."""
+        return list(events_of(self.engagement))
+
+    @cached_property
+    def signatories(self) -> list[str]:
+        """The names of the people who may sign the pending offer, else of all signatories."""
+        offered = self.offered
+        users = who_signs(offered) if offered else signatories_of(self.engagement.customer)
+        return [str(user) for user in users]
 
     @property
     def passed(self) -> int:
@@ -138,35 +156,76 @@ class PortalEngagement:
 
 
 def portal_engagement(engagement: Engagement, *, today: datetime.date) -> PortalEngagement:
-    """Read the portal's data of `engagement` in a constant number of queries."""
-    contracts = list(sealed_contracts(engagement))
-    contract = contract_in_force(contracts)
-    audit = Audit.objects.filter(engagement=engagement, delivered_at__isnull=False).first()
-    box = TimeBox.objects.filter(engagement=engagement).first()
-    if box is not None:
-        box.engagement = engagement
-        prefetch_related_objects([engagement], "cooperation_requests")
-    offered = next((c for c in contracts if c.state == ContractVersion.State.OFFERED), None)
-    settlement = settlement_of(engagement)
-    signatories = who_signs(offered) if offered else signatories_of(engagement.customer)
-    return PortalEngagement(
-        engagement=engagement,
-        audit=audit,
-        checks=check_lines(audit) if audit else [],
-        contract=contract,
-        offered=offered,
-        clock=burn_down_of(box, contract, today=today) if box else None,
-        runs=list(runs_of(engagement)),
-        milestones=milestone_lines(engagement) if contract else [],
-        settlement=settlement,
-        more_came_in=has_unsettled_payments(engagement)
-        if settlement
-        else overpaid_invoices().filter(engagement=engagement).exists(),
-        refund_to=refund_accounts.current(engagement.customer) if settlement else None,
-        documents=list(documents_of(engagement)),
-        events=list(events_of(engagement)),
-        signatories=[str(user) for user in signatories],
-    )
+    """Read the portal's data of one engagement."""
+    return portal_engagements([engagement], today=today)[0]
+
+
+def portal_engagements(
+    engagements: Sequence[Engagement], *, today: datetime.date
+) -> list[PortalEngagement]:
+    """Read the portal's data of `engagements`, in as many queries as of one."""
+    prefetch_related_objects(engagements, "cooperation_requests")
+    audits = {audit.engagement_id: audit for audit in _delivered_audits(engagements)}
+    boxes = {box.engagement_id: box for box in TimeBox.objects.filter(engagement__in=engagements)}
+    contracts = _grouped(sealed_contracts(*engagements), "engagement_id")
+    runs = _grouped(runs_of(*engagements), "engagement_id")
+    settlements = settlements_of(engagements)
+    lines: dict[int, list[MilestoneLine]] = defaultdict(list)
+    for line in milestone_lines(*engagements):
+        lines[line.milestone.contract_version.engagement_id].append(line)
+    unsettled = _engagements_of(contracts_with_unsettled_payments(), engagements)
+    overpaid = _engagements_of(overpaid_invoices(), engagements)
+    customers = {row.customer for row in engagements if row.pk in settlements}
+    accounts = {customer: refund_accounts.current(customer) for customer in customers}
+    found = []
+    for engagement in engagements:
+        key = engagement.pk
+        contract = contract_in_force(contracts[key])
+        audit, settlement = audits.get(key), settlements.get(key)
+        found.append(
+            PortalEngagement(
+                engagement=engagement,
+                audit=audit,
+                checks=check_lines(audit) if audit else [],
+                contract=contract,
+                offered=next((row for row in contracts[key] if row.state == OFFERED), None),
+                clock=_clock(engagement, boxes.get(key), contract, today),
+                runs=runs[key],
+                milestones=lines[key] if contract else [],
+                settlement=settlement,
+                more_came_in=key in (unsettled if settlement else overpaid),
+                refund_to=accounts[engagement.customer] if settlement else None,
+            )
+        )
+    return found
+
+
+def _grouped(rows: Iterable[Any], attribute: str) -> dict[int, list[Any]]:
+    groups: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        groups[getattr(row, attribute)].append(row)
+    return groups
+
+
+def _engagements_of(rows: QuerySet[Any], engagements: Sequence[Engagement]) -> set[int]:
+    return set(rows.filter(engagement__in=engagements).values_list("engagement", flat=True))
+
+
+def _delivered_audits(engagements: Sequence[Engagement]) -> QuerySet[Audit]:
+    audits = Audit.objects.filter(engagement__in=engagements, delivered_at__isnull=False)
+    return audits.prefetch_related("findings")
+
+
+def _clock(
+    engagement: Engagement,
+    box: TimeBox | None,
+    contract: ContractVersion | None,
+    today: datetime.date,
+) -> BurnDown | None:
+    if box is None:
+        return None
+    box.engagement = engagement
+    return burn_down_of(box, contract, today=today)
 
 
 def contract_in_force(contracts: list[ContractVersion]) -> ContractVersion | None:
@@ -193,10 +252,12 @@ def check_lines(audit: Audit) -> list[CheckLine]:
     return lines
 
 
-def runs_of(engagement: Engagement) -> QuerySet[EngagementRun]:
-    """Return the acceptance runs of an engagement, newest first. Trials are internal."""
+def runs_of(*engagements: Engagement) -> QuerySet[EngagementRun]:
+    """Return the acceptance runs of `engagements`, newest first. Trials are internal."""
     return (
-        engagement.runs.filter(purpose=EngagementRun.Purpose.ACCEPTANCE)
+        EngagementRun.objects.filter(
+            engagement__in=engagements, purpose=EngagementRun.Purpose.ACCEPTANCE
+        )
         .select_related("run__record", "run__benchmark", "contract_version", "engagement")
         .order_by("-pk")
     )

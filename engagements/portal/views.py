@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import cache, partial
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -25,7 +26,7 @@ from engagements.page_access import portal_page
 from engagements.people import reauthentication
 from engagements.portal.labels import FINDING_LABELS, OUTCOME_SENTENCE, STAGE_LABELS
 from engagements.portal.money import milestone_row, settlement_text
-from engagements.portal.queries import PortalEngagement, portal_engagement
+from engagements.portal.queries import PortalEngagement, portal_engagement, portal_engagements
 from engagements.portal.status import headline, next_step, steps
 from engagements.portal.turns import customers_turn_first
 from engagements.runs.measured import measured_words, run_row
@@ -37,11 +38,11 @@ def _page(engagement: Engagement) -> PortalEngagement:
     return portal_engagement(engagement, today=timezone.localdate())
 
 
-def _can_sign(request: HttpRequest, page: PortalEngagement) -> bool:
-    """Whether this user may sign the pending offer, else the handover."""
+def _can_sign(request: HttpRequest, page: PortalEngagement, *, is_signatory: bool) -> bool:
+    """Whether this user, a signatory or not, may sign the pending offer, else the handover."""
     if page.offered is not None:
         return signatories.may_accept(request.user, page.offered)
-    return access.may_sign(request.user, page.engagement.customer)
+    return is_signatory
 
 
 @portal_page
@@ -51,15 +52,18 @@ def engagement_list(request: HttpRequest) -> HttpResponse:
     rows = []
     found = customers_turn_first(access.engagements_for(request.user))
     listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
-    for engagement in listed:
-        page = _page(engagement)
+    signs = cache(partial(access.may_sign, request.user))
+    for page in portal_engagements(list(listed), today=timezone.localdate()):
         rows.append(
             {
-                "engagement": engagement,
+                "engagement": page.engagement,
                 "page": page,
-                "stage": STAGE_LABELS[engagement.stage],
+                "stage": STAGE_LABELS[page.engagement.stage],
                 "headline": headline(page),
-                "next": next_step(page, can_sign=_can_sign(request, page)),
+                "next": next_step(
+                    page,
+                    can_sign=_can_sign(request, page, is_signatory=signs(page.engagement.customer)),
+                ),
             }
         )
     return render(request, "portal/engagement_list.html", {"rows": rows, "listed": listed})
@@ -77,7 +81,7 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
         "engagement": engagement,
         "stage": STAGE_LABELS[engagement.stage],
         "headline": headline(page),
-        "next": next_step(page, can_sign=_can_sign(request, page)),
+        "next": next_step(page, can_sign=_can_sign(request, page, is_signatory=can_sign)),
         "steps": steps(page),
         "can_sign": can_sign,
         "checks": [(line, line.check.reason, FINDING_LABELS[line.outcome]) for line in page.checks],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import (
@@ -60,6 +61,13 @@ def settlements_done(limit: int = 10) -> list[Settlement]:
         .select_related("contract_version__engagement__customer")
         .order_by("-proposed_at", "-pk")[:limit]
     )
+
+
+def settlements_of(engagements: Iterable[Engagement]) -> dict[int, Settlement]:
+    """The newest settlement that is not voided, by engagement."""
+    rows = live_settlements().filter(contract_version__engagement__in=engagements)
+    rows = rows.select_related("contract_version__engagement").prefetch_related(*WITH_DISPUTES)
+    return {row.contract_version.engagement_id: row for row in rows.order_by("proposed_at")}
 
 
 def settlement_of(engagement: Engagement) -> Settlement | None:

@@ -69,7 +69,7 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
     if queue in (Queue.TO_APPROVE, Queue.TO_PAY, Queue.ON_HOLD, Queue.OVERDUE):
         rows = rows.filter(has_open_dispute=queue == Queue.ON_HOLD)
     if queue == Queue.OVERDUE:
-        rows = due_before(rows, timezone.localdate()).filter(overturned_at__isnull=True)
+        rows = rows.filter(overturned_at__isnull=True, pk__in=due_before(timezone.localdate()))
         rows = rows.exclude(Exists(_successors()), state=State.VOIDED)
     if text:
         engagement = "contract_version__engagement__"
@@ -84,16 +84,18 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
     return rows.select_related(*people).prefetch_related(*WITH_DISPUTES).order_by(order, "pk")
 
 
-def due_before(rows: QuerySet[Settlement], day: dt.date) -> QuerySet[Settlement]:
-    """Those of `rows`, settlements without an open dispute, whose refund is due before `day`."""
-    return rows.alias(due_on=_due_on()).filter(refund__gt=0, due_on__lt=day)
+def due_before(day: dt.date) -> QuerySet[Any, Any]:
+    """Settlements whose refund is due before `day`, where no dispute is open."""
+    rows = Settlement.objects.alias(due_on=_due_on()).filter(refund__gt=0, due_on__lt=day)
+    return rows.values("pk")
 
 
 def refunds_near() -> QuerySet[Settlement]:
     """Open settlements whose refund is due within `DAYS_BEFORE` days or overdue."""
     day = timezone.localdate() + dt.timedelta(days=DAYS_BEFORE + 1)
-    rows = found().filter(state__in=OPEN_SETTLEMENTS, has_open_dispute=False)
-    return due_before(rows, day).order_by("proposed_at", "pk")
+    near = {"state__in": OPEN_SETTLEMENTS, "pk__in": due_before(day)}
+    held = found(queue=Queue.ON_HOLD).values("pk")
+    return found().filter(**near).exclude(pk__in=held).order_by("proposed_at", "pk")
 
 
 def _successors() -> QuerySet[Settlement]:

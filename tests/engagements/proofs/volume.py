@@ -41,14 +41,17 @@ def without_triggers() -> Iterator[None]:
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
 
 
-def copies(contract: ContractVersion, count: int) -> list[ContractVersion]:
-    """`count` further engagements with a contract and milestones like this one's."""
+def copies(contract: ContractVersion, count: int, *, first: int = 0) -> list[ContractVersion]:
+    """`count` further engagements with a contract and milestones like this one's.
+
+    Their references count from `first`.
+    """
     with without_triggers():
         engagement = _copy(
             Engagement,
             Engagement.objects.filter(pk=contract.engagement_id),
             count,
-            "'reference', 'TF-V-' || number",
+            f"'reference', 'TF-V-' || ({first} + number)",
         )
         version = _copy(
             ContractVersion,

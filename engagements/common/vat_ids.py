@@ -23,6 +23,11 @@ def is_valid(vat_id: str) -> bool:
     return bool(rules.is_valid(vat_id)) if rules else number.isalnum()
 
 
+def country_of(vat_id: str) -> str:
+    """The country (ISO 3166) of a `vat_id`; that of Greece is GR."""
+    return "GR" if vat_id.startswith(GREECE) else vat_id[:2]
+
+
 def is_european(vat_id: str) -> bool:
     """Whether a valid `vat_id` is one of the European Union."""
     return bool(vat_id) and bool(eu_vat.is_valid(vat_id))

@@ -28,7 +28,7 @@ STANDARD_RATES: dict[str, tuple[tuple[dt.date, str], ...]] = {
         country: ((_SINCE, rate),)
         for country, rate in {
             **{"AT": "20", "BE": "21", "BG": "20", "CY": "19", "CZ": "21", "DK": "25"},
-            **{"ES": "21", "FR": "20", "GR": "24", "HR": "25", "HU": "27", "IE": "23"},
+            **{"ES": "21", "FR": "20", "GR": "24", "HR": "25", "HU": "27"},
             **{"IT": "22", "LT": "21", "LV": "21", "MT": "18", "NL": "21", "PL": "23"},
             **{"PT": "23", "SE": "25", "SI": "22", "GB": "20", "NO": "25"},
         }.items()
@@ -37,10 +37,12 @@ STANDARD_RATES: dict[str, tuple[tuple[dt.date, str], ...]] = {
     "DE": ((_SINCE, "19"), (dt.date(2020, 7, 1), "16"), (dt.date(2021, 1, 1), "19")),
     "EE": ((_SINCE, "20"), (dt.date(2024, 1, 1), "22"), (dt.date(2025, 7, 1), "24")),
     "FI": ((_SINCE, "24"), (dt.date(2024, 9, 1), "25.5")),
+    "IE": ((_SINCE, "23"), (dt.date(2020, 9, 1), "21"), (dt.date(2021, 3, 1), "23")),
     "LU": ((_SINCE, "17"), (dt.date(2023, 1, 1), "16"), (dt.date(2024, 1, 1), "17")),
     "RO": ((_SINCE, "19"), (dt.date(2025, 8, 1), "21")),
     "SK": ((_SINCE, "20"), (dt.date(2025, 1, 1), "23")),
 }
+NOT_EUROPEAN = frozenset(("CH", "GB", "NO"))
 SENTENCES = {
     Treatment.REVERSE_CHARGE: "Reverse charge: the recipient owes the tax (Article 196 of "
     "Directive 2006/112/EC). Steuerschuldnerschaft des Leistungsempfängers.",
@@ -74,18 +76,22 @@ def standard_rate(country: str, day: dt.date) -> Decimal:
 def default_for(customer: Customer, *, day: dt.date | None = None) -> Default:
     """The default of a customer by its country and VAT id, on `day` or today.
 
-    A customer in the European Union without a VAT id, or with one of ours, is taxed as at home.
+    Within the European Union a customer without a VAT id, or with one of ours, is taxed as at home.
     """
     home = settings.CONSULTANCY["country"]
-    is_european = customer.country in STANDARD_RATES and customer.country not in (
-        *("CH", "GB", "NO"),
+    is_within = _is_european(home) and _is_european(customer.country)
+    is_identified = (
+        vat_ids.is_european(customer.vat_id) and vat_ids.country_of(customer.vat_id) != home
     )
-    is_identified = vat_ids.is_european(customer.vat_id) and customer.vat_id[:2] != home
-    if customer.country != home and is_european and is_identified:
+    if customer.country != home and is_within and is_identified:
         return _untaxed(Treatment.REVERSE_CHARGE)
-    if customer.country != home and not is_european:
+    if customer.country != home and not is_within:
         return _untaxed(Treatment.OUTSIDE)
     return Default(Treatment.RATE, standard_rate(home, day or timezone.localdate()), "")
+
+
+def _is_european(country: str) -> bool:
+    return country in STANDARD_RATES and country not in NOT_EUROPEAN
 
 
 def _untaxed(treatment: ContractVersion.TaxTreatment) -> Default:

@@ -5,15 +5,16 @@ are separated by semicolons, text is quoted, amounts have a decimal comma, lines
 encoding is Windows-1252. Source: developer.datev.de, "Buchungsstapel".
 
 Receivables are posted to a debtor account for each customer. Revenue with German tax is posted
-gross with its tax key, so that DATEV computes the tax. Invoices, their payments and credit notes
-carry the invoice's number in Belegfeld 1, by which DATEV clears open items.
+gross with its tax key, so that DATEV computes the tax; the key belongs to the account in the field
+Gegenkonto. Invoices, their payments, credit notes and refunds carry the invoice's number in
+Belegfeld 1, by which DATEV clears open items.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import groupby
@@ -25,12 +26,12 @@ from engagements.people.models import Customer
 
 ENCODING = "cp1252"
 LINE_END = "\r\n"
-# The length of general ledger account numbers in DATEV.
+# The shortest account numbers of the general ledger in DATEV.
 ACCOUNT_DIGITS = 4
-# Characters not allowed in field 11, the document number.
-NOT_IN_A_REFERENCE = re.compile(r"[^A-Za-z0-9$&%*+\-/]")
+# Characters not allowed in fields 11 and 12, the document numbers.
+NOT_IN_A_REFERENCE = re.compile(r"[^A-Za-z0-9$%\-/]")
 AMOUNT_DECIMALS = 2
-# Debtors have one digit more than general ledger accounts: 10000 to 69999.
+# Debtors have one digit more than general ledger accounts: 10000 to 69999 beside four digits.
 FIRST_DEBTOR, LAST_DEBTOR = 10_000, 69_999
 SKR03, SKR04 = "03", "04"
 # Tax keys of German output tax by rate; at other rates net and tax are posted apart.
@@ -83,7 +84,8 @@ class Batch:
     """The recipient, period and currency of a file.
 
     `first` and `last` are in one calendar year, which is the fiscal year. `is_final` marks the
-    bookings of closed months, which DATEV must not change. `chart` is SKR03 or SKR04.
+    bookings of closed months, which DATEV must not change. `chart` is SKR03 or SKR04. Account
+    numbers have `digits`, shorter ones zeros at their end.
     """
 
     adviser_number: int
@@ -94,6 +96,7 @@ class Batch:
     made_at: datetime
     is_final: bool = False
     chart: str = SKR04
+    digits: int = ACCOUNT_DIGITS
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ class Voucher:
 
     `number` is that of the invoice which the entry opens or clears; `second` that of the document
     itself, if it is another. `tax_rate` is in percent; `eu_vat_id` is set for reverse charges.
+    `parts` are the invoices that a refund clears, by number, where it clears several.
     """
 
     number: str
@@ -109,6 +113,7 @@ class Voucher:
     due_on: date | None = None
     tax_rate: Decimal = Decimal(0)
     eu_vat_id: str = ""
+    parts: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -122,12 +127,16 @@ class Side:
 
 @dataclass(frozen=True)
 class Booking:
-    """A positive amount from the credit account to the debit account."""
+    """A positive amount from the credit account to the debit account.
+
+    `tax_key` is that of one of them: the credit account, unless `is_debit_taxed`.
+    """
 
     amount: Decimal
     debit: str
     credit: str
     tax_key: str = ""
+    is_debit_taxed: bool = False
 
 
 def blocking_reason(batch: Batch) -> str:
@@ -153,8 +162,25 @@ def lines(batch: Batch, legs: Iterable[Leg], vouchers: Mapping[str, Voucher]) ->
     for _, group in groupby(legs, key=lambda leg: leg.entry_id):
         entry_legs = list(group)
         voucher = _voucher(entry_legs[0], vouchers)
+        parts = dict(voucher.parts)
         for booking in bookings(sides(entry_legs, batch, voucher)):
-            yield _encoded(row(booking, entry_legs[0], batch, voucher))
+            has_debtor = max(len(booking.debit), len(booking.credit)) > batch.digits
+            for part, number in _by_invoice(booking, parts if has_debtor else {}):
+                document = replace(voucher, number=number or voucher.number)
+                yield _encoded(row(part, entry_legs[0], batch, document))
+
+
+def _by_invoice(booking: Booking, parts: dict[str, Decimal]) -> Iterator[tuple[Booking, str]]:
+    """Divide a booking among the invoices that it clears, and take it from `parts`."""
+    left = booking.amount
+    for number, amount in parts.items():
+        part = min(amount, left)
+        if part > 0:
+            left -= part
+            parts[number] -= part
+            yield replace(booking, amount=part), number
+    if left > 0:
+        yield replace(booking, amount=left), ""
 
 
 def _voucher(leg: Leg, vouchers: Mapping[str, Voucher]) -> Voucher:
@@ -162,20 +188,26 @@ def _voucher(leg: Leg, vouchers: Mapping[str, Voucher]) -> Voucher:
     return vouchers.get(subject) or Voucher(number=subject)
 
 
-def debtor_number(customer: Customer) -> str:
-    """The debtor account of a customer."""
-    number = FIRST_DEBTOR + (customer.pk or 0)
-    if number > LAST_DEBTOR:
+def debtor_number(customer: Customer, *, digits: int = ACCOUNT_DIGITS) -> str:
+    """The debtor account of a customer, of one digit more than other accounts."""
+    scale = 10 ** (digits - ACCOUNT_DIGITS)
+    number = FIRST_DEBTOR * scale + (customer.pk or 0)
+    if number > LAST_DEBTOR * scale:
         raise ValueError(f"DATEV has no debtor account {number}.")
     return str(number)
 
 
-def account_number(account: Account, *, skr: str) -> str:
+def account_number(account: Account, *, skr: str, digits: int = ACCOUNT_DIGITS) -> str:
     """An account's number in a chart; a number that finance has edited is kept."""
     is_edited = account.datev_number != _DEFAULTS.get(account.code)
-    if skr == SKR04 or is_edited:
-        return account.datev_number
-    return chart.SKR03[account.code]
+    is_kept = skr == SKR04 or is_edited
+    number = account.datev_number if is_kept else chart.SKR03[account.code]
+    return number.ljust(digits, "0")
+
+
+def digits_of(accounts: Iterable[Account]) -> int:
+    """The digits of account numbers: those of the longest number that finance has entered."""
+    return max((len(account.datev_number) for account in accounts), default=ACCOUNT_DIGITS)
 
 
 _DEFAULTS = {line.code: line.datev_number for line in chart.CHART}
@@ -209,8 +241,8 @@ def _is_taxed(leg: Leg) -> bool:
 
 def _number(leg: Leg, batch: Batch) -> str:
     if leg.account.code == chart.RECEIVABLES and leg.engagement is not None:
-        return debtor_number(leg.engagement.customer)
-    return account_number(leg.account, skr=batch.chart)
+        return debtor_number(leg.engagement.customer, digits=batch.digits)
+    return account_number(leg.account, skr=batch.chart, digits=batch.digits)
 
 
 def header(batch: Batch) -> list[str]:
@@ -220,7 +252,7 @@ def header(batch: Batch) -> list[str]:
         *(f"{batch.made_at:%Y%m%d%H%M%S}{batch.made_at.microsecond // 1000:03d}", ""),
         *(_text("RE"), _text("Twofold"), _text("")),
         *(str(batch.adviser_number), str(batch.client_number)),
-        *(f"{batch.first.year}0101", str(ACCOUNT_DIGITS)),
+        *(f"{batch.first.year}0101", str(batch.digits)),
         *(f"{batch.first:%Y%m%d}", f"{batch.last:%Y%m%d}"),
         _text(f"Twofold {batch.first:%Y-%m-%d} {batch.last:%m-%d}"[:DESCRIPTION_LENGTH]),
         *(_text(""), "1", "0", str(int(batch.is_final)), _text(batch.currency)),
@@ -243,8 +275,8 @@ def bookings(sides: Sequence[Side]) -> list[Booking]:
             if amount > 0:
                 remaining[id(debit)] -= amount
                 remaining[id(credit)] -= amount
-                key = debit.tax_key or credit.tax_key
-                found.append(Booking(amount, debit.account, credit.account, key))
+                key, is_debit_taxed = debit.tax_key or credit.tax_key, bool(debit.tax_key)
+                found.append(Booking(amount, debit.account, credit.account, key, is_debit_taxed))
     return found
 
 
@@ -253,13 +285,15 @@ def row(booking: Booking, leg: Leg, batch: Batch, voucher: Voucher) -> list[str]
     entry, engagement = leg.entry, leg.engagement
     about = f"{engagement.reference} {engagement.customer.name}: " if engagement else ""
     text = f"{about}{entry.get_kind_display()}"
+    accounts = (booking.debit, booking.credit)
+    account, contra = reversed(accounts) if booking.is_debit_taxed else accounts
     fields = [_text("") if place in TEXT else "" for place in range(1, len(COLUMNS) + 1)]
     for name, value in {
         "Umsatz (ohne Soll/Haben-Kz)": _amount(booking.amount, batch.currency),
-        "Soll/Haben-Kennzeichen": _text("S"),
+        "Soll/Haben-Kennzeichen": _text("H" if booking.is_debit_taxed else "S"),
         "WKZ Umsatz": _text(batch.currency),
-        "Konto": booking.debit,
-        "Gegenkonto (ohne BU-Schlüssel)": booking.credit,
+        "Konto": account,
+        "Gegenkonto (ohne BU-Schlüssel)": contra,
         "BU-Schlüssel": _text(booking.tax_key),
         "Belegdatum": f"{leg.dated_on:%d%m}",
         "Belegfeld 1": _text(_reference(voucher.number)[:REFERENCE_LENGTH]),

@@ -42,7 +42,7 @@ class Account(models.Model):
         ordering: ClassVar = ["position"]
         constraints: ClassVar = [
             models.CheckConstraint(
-                condition=Q(datev_number__regex=r"^[1-9][0-9]{3,7}$"),
+                condition=Q(datev_number__regex=r"^(?!0+$)[0-9]{4,8}$"),
                 name="account_datev_number_has_4_to_8_digits",
                 violation_error_message="A DATEV account number has 4 to 8 digits.",
             ),

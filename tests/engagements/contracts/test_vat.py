@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.core.exceptions import ValidationError
 
 from engagements.contracts import vat
@@ -36,6 +37,25 @@ def test_the_default_follows_country_and_vat_id(
     default = vat.default_for(customer, day=dt.date(2026, 3, 1))
     assert (default.treatment, default.rate) == (treatment, rate)
     assert bool(default.note) == (treatment != "rate")
+
+
+@pytest.mark.parametrize(
+    ("home", "country", "vat_id", "treatment", "rate"),
+    [
+        # Outside the union there is no reverse charge of its directive.
+        ("CH", "DE", "DE136695976", "outside_scope", 0),
+        ("CH", "CH", "", "rate", "8.1"),
+        # The VAT ids of Greece start with EL.
+        ("GR", "DE", "EL094259216", "rate", 24),
+    ],
+)
+def test_the_default_follows_our_own_country(
+    settings: LazySettings, home: str, country: str, vat_id: str, treatment: str, rate: float
+) -> None:
+    settings.CONSULTANCY = settings.CONSULTANCY | {"country": home}
+    customer = Customer(name="X", address="Y", country=country, vat_id=vat_id)
+    default = vat.default_for(customer, day=dt.date(2026, 3, 1))
+    assert (default.treatment, default.rate) == (treatment, Decimal(str(rate)))
 
 
 def test_a_standard_rate_is_that_of_its_day() -> None:

@@ -119,7 +119,7 @@ def test_a_run_given_back_waits_again(claimed: Run) -> None:
     assert (claimed.state, claimed.leased_until, claimed.sent_at) == ("queued", None, None)
 
 
-def test_workers_that_are_told_to_stop_never_use_a_run_up(claimed: Run) -> None:
+def test_stopped_workers_use_up_no_attempt(claimed: Run) -> None:
     for attempt in range(1, 6):
         assert leases.requeue(Run, claimed.pk, attempt)
         assert runs.claim(run_id=claimed.pk, worker="there:2") is not None

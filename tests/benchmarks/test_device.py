@@ -42,7 +42,7 @@ def test_one_gpu_is_one_device_however_it_is_named(
     assert _named(monkeypatch, "1") == _named(monkeypatch, SECOND) == f"cuda-{SECOND}"
 
 
-def test_a_gpu_that_the_driver_does_not_tell_is_named_as_it_was(
+def test_a_gpu_unknown_to_the_driver_keeps_its_name(
     gpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _named(monkeypatch, "7") == "cuda-7"

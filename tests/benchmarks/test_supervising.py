@@ -121,7 +121,7 @@ def test_an_attempt_that_lost_its_lease_stops_and_says_nothing(
     assert (claimed.state, claimed.attempt, claimed.worker) == ("running", 2, "there:2")
 
 
-def test_a_worker_told_to_stop_gives_the_run_back(
+def test_a_stopped_worker_requeues_its_run(
     claimed: Run, lock: int, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend("hang")
@@ -132,7 +132,7 @@ def test_a_worker_told_to_stop_gives_the_run_back(
     assert (claimed.state, claimed.attempt) == ("queued", 1)
 
 
-def test_the_measuring_process_is_told_no_secret(
+def test_the_measuring_process_gets_no_secret(
     claimed: Run,
     lock: int,
     pretend: Pretend,

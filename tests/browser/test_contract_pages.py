@@ -15,7 +15,7 @@ from engagements.contracts.drafting import PauseDraft
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.time_box import hours
 from tests.browser.conftest import Window
-from tests.browser.test_looks import Viewer
+from tests.browser.test_appearance import Viewer
 from tests.engagements.world import World, days, today
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -12,7 +12,7 @@ from engagements.common.rate_limits import Rate
 from engagements.pitch import views as pitch
 from tests.browser import page_actions
 from tests.browser.conftest import Window
-from tests.browser.test_looks import Viewer
+from tests.browser.test_appearance import Viewer
 from tests.engagements.evidence.traces import CAPTURES
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

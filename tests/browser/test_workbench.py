@@ -14,7 +14,7 @@ from engagements.evidence.models import Evidence
 from tests.browser import page_actions, portfolio_pages
 from tests.browser.conftest import Window
 from tests.browser.page_checks import ErrorCollector
-from tests.browser.test_looks import Viewer
+from tests.browser.test_appearance import Viewer
 from tests.engagements import evidence_world, story
 from tests.engagements.story import Story
 

@@ -72,7 +72,7 @@ def test_a_pair_is_allowed_what_the_baselines_own_processes_differ_by() -> None:
     assert same_code.judge(made).passed is True
 
 
-def test_a_pair_beside_a_single_replicate_tells_nothing() -> None:
+def test_an_aa_pair_of_one_replicate_is_uninformative() -> None:
     control = same_code.judge(
         made_record([replicate_entry(workload_entry("wide", ROUNDS))], seen=_pair(1.05))
     )

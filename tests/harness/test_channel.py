@@ -60,7 +60,7 @@ def test_the_referee_takes_no_files_from_a_side() -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_who_waits_awake_gets_a_message_that_comes_late_and_in_parts() -> None:
+def test_a_spinning_reader_gets_a_late_partial_message() -> None:
     ours, raw = Channel.pair()
     content = encode({"type": "done"})
 
@@ -88,7 +88,7 @@ def test_silence_and_half_a_message_run_into_the_limit() -> None:
         ours.receive(0.02)
 
 
-def test_the_end_of_the_stream_is_told() -> None:
+def test_the_end_of_the_stream_is_reported() -> None:
     ours, raw = Channel.pair()
     raw.close()
     with pytest.raises(ChannelClosed):

@@ -102,7 +102,7 @@ def test_a_working_set_that_fits_the_cache_is_said() -> None:
         ({"why_not": "nvidia-ml-py is not installed", "idle_percent": None}, None),
     ],
 )
-def test_somebody_else_on_the_gpu_makes_the_run_invalid(
+def test_a_foreign_process_on_the_gpu_makes_the_run_invalid(
     readings: dict[str, Any], passed: bool | None
 ) -> None:
     control = exclusive.judge(_on_gpu(seen=_gpu(**readings)))

@@ -55,7 +55,7 @@ def _measured(path: Path, *, launch: str, dtype: str) -> dict[str, Any]:
         ("cuda_template.cu", "graph", "float16"),
     ],
 )
-def test_a_template_stands_a_whole_run(name: str, launch: str, dtype: str) -> None:
+def test_a_template_passes_a_whole_run(name: str, launch: str, dtype: str) -> None:
     record = _measured(TEMPLATES / name, launch=launch, dtype=dtype)
     assert record["findings"] == []
     assert {trial["outcome"] for trial in record["correctness"]["trials"]} == {"right"}

@@ -10,7 +10,7 @@ from benchmarks.harness.runs import environment
 
 
 @pytest.mark.parametrize(("threads", "cores"), [("2", 2), ("64", 4), ("0", 4), ("2,1", 4), ("", 4)])
-def test_a_side_has_no_more_threads_than_cores_and_than_it_is_told(
+def test_threads_are_limited_by_cores_and_environment(
     monkeypatch: pytest.MonkeyPatch, threads: str, cores: int
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)))

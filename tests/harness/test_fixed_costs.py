@@ -18,7 +18,7 @@ def _cost(beside_us: float, calls: int) -> float:
 
 
 @pytest.mark.parametrize("calls", [4, 5, 47, 4870])
-def test_rounds_of_a_part_tell_what_long_rounds_cost_and_empty_ones_do_not(calls: int) -> None:
+def test_partial_rounds_reveal_the_cost_of_long_rounds(calls: int) -> None:
     assert _cost(960.0, calls) == pytest.approx(960.0, rel=1e-6)
 
 

@@ -59,7 +59,7 @@ def _measured(folder: Path, source: str) -> dict[str, Any]:
     )
 
 
-def test_right_gradients_stand_the_rounds_and_the_step_at_another_size(tmp_path: Path) -> None:
+def test_right_gradients_pass_rounds_and_trials(tmp_path: Path) -> None:
     record = _measured(tmp_path, FORWARD + RIGHT)
     assert record["findings"] == []
     assert [trial["level"] for trial in record["correctness"]["trials"]] == ["operator", "program"]

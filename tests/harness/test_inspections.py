@@ -74,11 +74,11 @@ def _inspected(finish: Callable[[torch.Tensor, torch.Tensor], object]) -> None:
     )
 
 
-def test_integers_that_came_after_the_clock_are_told_though_they_are_right() -> None:
+def test_integers_written_after_the_round_are_found_even_if_right() -> None:
     with pytest.raises(Caught, match="in 1 of 4 calls q still changed after the clock"):
         _inspected(lambda written, given: written[-1].copy_(given[-1]))
 
 
-def test_integers_that_never_came_are_a_wrong_result() -> None:
+def test_missing_integers_are_a_wrong_result() -> None:
     with pytest.raises(Caught, match="gave a wrong result: q"):
         _inspected(lambda written, given: None)

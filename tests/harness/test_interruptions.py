@@ -98,7 +98,7 @@ def test_the_courses_are_those_that_the_readme_shows() -> None:
         assert readme.count(f"| {replicates} x {rounds} ({name}) |") == 3
 
 
-def test_of_three_rounds_none_goes_and_of_four_one() -> None:
+def test_four_rounds_may_lose_one_and_three_none() -> None:
     for far in (_times(44.0, 44.1, 53.5), _times(44.0, 44.1, 90.0)):
         steady = np.full(3, 44.0)
         assert uninterrupted(steady, far, BANDED).all()

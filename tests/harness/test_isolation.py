@@ -244,7 +244,7 @@ def test_the_sides_share_no_cache(inside: Inside, sandbox: Sandbox, folder: Path
     )
 
 
-def test_what_is_compiled_lies_where_nobody_can_be_before(tmp_path: Path) -> None:
+def test_compiled_code_is_in_a_private_folder(tmp_path: Path) -> None:
     first, second = (
         isolation.side_environment(scratch=tmp_path / "s", cache=tmp_path / "c", threads=1)
         for _ in range(2)
@@ -338,7 +338,7 @@ def test_a_full_scratch_folder_is_the_sides_own_trouble(
     assert inside("answer = os.listdir('.')") == []
 
 
-def test_out_of_memory_the_side_goes_first_and_cannot_say_otherwise(inside: Inside) -> None:
+def test_the_oom_killer_chooses_the_side_first(inside: Inside) -> None:
     path = "/proc/self/oom_score_adj"
     score, refusal = inside(
         "answer = [open(path).read().strip(), tried(lambda: os.write(os.open(path, 1), b'0'))]",
@@ -389,7 +389,7 @@ def test_an_ordinary_user_confines_by_a_user_namespace() -> None:
     assert {name for name, held in found.items() if not held} == {"unprivileged_user"}
 
 
-def test_a_machine_that_allows_nothing_is_told_from_one_that_does(
+def test_machines_with_and_without_isolation_are_distinguished(
     folder: Path, first_user: int
 ) -> None:
     sandbox = made_sandbox(Arrangement(), folder, first_user)

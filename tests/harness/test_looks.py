@@ -57,7 +57,7 @@ def test_a_run_that_went_on_after_a_verdict_is_invalid() -> None:
     assert "the run went on after 2 replicates had said 'missed'" in recompute(fished).reasons[0]
 
 
-def test_the_interval_told_is_that_of_the_last_look_at_its_own_level() -> None:
+def test_the_reported_interval_is_that_of_the_last_look() -> None:
     document = softmax_benchmark(replicates=2, max_replicates=4, look_every=2)
     record = made_record(_replicates(0.9, 1.1, 0.98, 1.02), document=document)
     summary = recompute(record)

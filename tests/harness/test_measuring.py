@@ -22,7 +22,7 @@ def test_where_there_is_no_gpu_measuring_says_what_runs_on_a_processor(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_baseline_that_is_not_there_is_answered_with_those_that_are(
+def test_an_unknown_baseline_is_answered_with_the_known_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ["vector_add", "--preset", "tiny", "--against", "magic", "--out", str(tmp_path)]
@@ -34,7 +34,7 @@ def test_a_baseline_that_is_not_there_is_answered_with_those_that_are(
     ("form", "expected"),
     [([], "vector_add"), (["--json"], "triton_add"), (["--markdown"], "triton_add")],
 )
-def test_a_report_is_of_the_operators_that_are_named(
+def test_a_report_covers_the_named_operators(
     form: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert report_command.main([*form, "vector_add"]) == 0

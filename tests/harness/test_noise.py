@@ -47,7 +47,7 @@ def test_what_was_sealed_before_there_was_a_band_is_judged_as_it_was() -> None:
     assert consistency.problems(record) == []
 
 
-def test_noise_below_what_lies_between_leaves_a_verdict() -> None:
+def test_noise_below_the_margin_leaves_the_verdict() -> None:
     # Half as long again as its quickest, and six times the candidate against a target of 1.5.
     apart: Rounds = [(600.0, 100.0), (900.0, 100.0), (850.0, 100.0)]
     assert recompute(_made(apart)).verdict == "met"

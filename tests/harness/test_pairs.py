@@ -91,7 +91,7 @@ def test_a_machine_busy_before_or_after_the_rounds_takes_no_more_off_them() -> N
             assert taken["candidate_us"] == CALLS_US["candidate"] / CALLS
 
 
-def test_rounds_that_cost_more_than_empty_ones_are_told_by_those_of_a_part_of_the_calls() -> None:
+def test_partial_rounds_reveal_overhead_beyond_empty_rounds() -> None:
     entry = _measured(EMPTY_US, EMPTY_US, beside_us=960.0)
     assert entry["overhead_us"] == pytest.approx(960.0)
     for taken in entry["rounds"]:
@@ -111,7 +111,7 @@ def test_the_time_of_chaining_is_taken_off_both_sides() -> None:
                 assert with_chain[side] == pytest.approx(taken)
 
 
-def test_who_is_warm_from_its_own_round_before_gains_nothing_by_it_in_the_end(
+def test_a_side_warm_from_its_own_round_gains_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(CALLS_US, "candidate", CALLS_US["baseline"])

@@ -38,7 +38,7 @@ def test_a_phase_inside_another_is_not_counted_twice(clock: Clock) -> None:
     assert phases.seconds() == {"rest": 1.5, "measuring": 3.0, "checking": 4.0}
 
 
-def test_a_whole_phase_keeps_what_goes_on_inside_it(clock: Clock) -> None:
+def test_a_phase_includes_its_inner_phases(clock: Clock) -> None:
     phases = Phases()
     with phases.of("same_code", whole=True):
         with phases.of("starting"):

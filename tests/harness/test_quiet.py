@@ -62,7 +62,7 @@ def _busy() -> tuple[_Slow, IdleCheck]:
     return device, idle_check
 
 
-def test_a_device_that_answers_late_is_at_work_for_somebody() -> None:
+def test_a_late_device_is_busy() -> None:
     _, idle_check = _busy()
     assert not idle_check.undisturbed()
     private = torch.ones(1 << 10, dtype=torch.uint8)

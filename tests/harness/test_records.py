@@ -21,7 +21,7 @@ def _first_workload(record: dict[str, Any]) -> dict[str, Any]:
     return workload
 
 
-def test_a_sound_record_is_read_and_stands() -> None:
+def test_a_valid_record_is_accepted() -> None:
     record = twice_as_fast()
     assert records.load(canonical(record)) == record
     assert consistency.problems(record) == []
@@ -40,7 +40,7 @@ def test_a_sound_record_is_read_and_stands() -> None:
         (lambda r: r["replicates"].append(r["replicates"][0]), "summary.verdict"),
     ],
 )
-def test_a_changed_record_no_longer_stands(change: Change, complaint: str) -> None:
+def test_a_changed_record_is_rejected(change: Change, complaint: str) -> None:
     record = copy.deepcopy(twice_as_fast())
     change(record)
     resealed = {**record, "digest": records.digest_of(record)}
@@ -121,7 +121,7 @@ def test_readings_that_are_not_those_of_the_rounds_are_no_telemetry() -> None:
     assert "not one reading a round" in consistency.seal(record)["summary"]["reasons"][0]
 
 
-def test_a_record_that_nothing_follows_from_is_told_and_breaks_nobody() -> None:
+def test_a_record_without_conclusions_is_reported_without_a_crash() -> None:
     record = copy.deepcopy(twice_as_fast())
     pair = {"name": "another", "calls": 1, "overhead_us": 0.0}
     rounds = _first_workload(record)["rounds"]

@@ -95,7 +95,7 @@ def test_a_change_sealed_again_fails_the_signature_alone(
     assert capsys.readouterr().err == "signature: the record was changed after it was signed\n"
 
 
-def test_an_unsigned_record_says_so_and_satisfies_nobody_who_asks_for_a_key(
+def test_an_unsigned_record_fails_verification_with_a_key(
     public_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     content = records.serialize(twice_as_fast(), None)

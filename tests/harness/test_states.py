@@ -61,7 +61,7 @@ def test_a_single_word_shows_in_the_checksum_of_the_whole(state: SharedState) ->
     assert not state.intact()
 
 
-def test_on_a_gpu_the_checksums_key_is_drawn_anew_and_the_same_every_time(
+def test_a_new_checksum_key_gives_stable_checksums_on_a_gpu(
     state: SharedState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checksum = Checksum(device("cpu").torch_device)

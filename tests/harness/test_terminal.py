@@ -44,7 +44,7 @@ def test_lines_say_where_the_run_is_and_its_estimate() -> None:
     ]
 
 
-def test_a_run_that_goes_on_goes_on_to_its_next_look() -> None:
+def test_an_undecided_run_continues_to_the_next_look() -> None:
     events: list[Event] = []
     document = softmax_benchmark(replicates=4, max_replicates=7, look_every=2)
     progress = Progress(document, shown=False, watcher=events.append)
@@ -94,7 +94,7 @@ def test_the_time_left_follows_the_pace() -> None:
     assert terminal.duration(65.2) == "1:05 left"
 
 
-def test_a_failed_run_is_told_once() -> None:
+def test_a_failed_run_is_reported_once() -> None:
     stream = io.StringIO()
     document = softmax_benchmark()
     with terminal.watching(document, stream) as watcher:

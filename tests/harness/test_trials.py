@@ -128,7 +128,7 @@ def test_a_trials_reference_is_made_only_when_the_side_has_answered(
     assert str(complaint).startswith("gave a wrong result")
 
 
-def test_a_trials_inputs_made_easy_in_the_referees_own_copy_too_are_told(
+def test_changed_trial_inputs_are_found_in_both_copies(
     document: Document,
 ) -> None:
     with _room(document) as room:
@@ -200,7 +200,7 @@ def test_a_candidate_cannot_know_which_replicate_has_the_trials(
     assert record["summary"]["verdict"] == "disqualified"
 
 
-def test_a_record_without_the_trials_it_owes_is_invalid() -> None:
+def test_a_record_without_required_trials_is_invalid() -> None:
     record = copy.deepcopy(twice_as_fast())
     record["correctness"]["trials"].pop()
     assert recompute(record).verdict == "invalid"
@@ -232,7 +232,7 @@ def test_special_values_are_planted_in_one_element_a_call() -> None:
         assert int(layout.tensors(memory, call)["x"].isnan().sum()) == 1
 
 
-def test_answers_that_differ_in_bits_are_recorded_and_beyond_the_tolerance_told() -> None:
+def test_differing_outputs_are_recorded_and_reported_beyond_the_tolerance() -> None:
     layout = Layout.plan(SPECS, {"rows": 2, "columns": 3}, "float32", 3)
     first = torch.zeros(layout.nbytes, dtype=torch.uint8)
     second = first.clone()

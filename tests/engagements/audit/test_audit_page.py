@@ -83,7 +83,7 @@ def test_a_refused_answer_keeps_what_was_typed(
     assert audit.findings.get(check_name="hot").found_at is None
 
 
-def test_an_override_stands_beside_the_finding(signed_in: Client, world: World) -> None:
+def test_an_override_is_shown_beside_the_finding(signed_in: Client, world: World) -> None:
     audit = world.answer(world.auditing(), *["pass"] * 6)
     page_url = url("audit-override", audit.engagement, "stable")
     assert signed_in.post(page_url, {"outcome": "fail", "reason": ""}).status_code == 422

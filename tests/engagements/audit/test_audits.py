@@ -64,7 +64,7 @@ def test_an_audit_has_a_valid_cost(world: World, cost: str, currency: str, code:
         )
 
 
-def test_a_finding_keeps_who_found_it(world: World) -> None:
+def test_a_finding_keeps_its_author(world: World) -> None:
     finding = record(world, world.auditing())
     assert (finding.outcome, finding.value, finding.found_by) == (PASS, "38%", world.consultant)
     assert finding.found_at is not None
@@ -174,7 +174,7 @@ def test_overriding_twice_alike_changes_nothing(world: World) -> None:
         (0, "decline", Stage.DECLINED),
     ],
 )
-def test_the_number_of_passes_decides_where_it_goes(
+def test_the_number_of_passes_decides_the_outcome(
     world: World, passes: int, outcome: str, stage: Stage
 ) -> None:
     answers = [PASS] * passes + [UNKNOWN] * (6 - passes)

@@ -138,7 +138,7 @@ def the_evidence_stands_with_digests_answers_and_the_lines_that_were_moved(page:
     assert "Target 2 1.5" in page
 
 
-def test_an_amount_answered_stands_with_its_currency() -> None:
+def test_an_answered_amount_has_its_currency() -> None:
     said = list(answer_text.answer_lines({"amount_a_month": "90000", "currency": "EUR"}))
     assert said == [f"Amount a month: {format_money(Decimal(90000), 'EUR')}"]
 
@@ -159,9 +159,7 @@ def every_picture_is_told_in_words(report: PdfReader) -> None:
     assert all(str(each["/Alt"]) for each in pictures)
 
 
-def test_an_audit_of_which_nothing_is_known_still_says_what_would_decide_it(
-    story: Story, issued: Issue
-) -> None:
+def test_an_audit_without_evidence_lists_the_missing_evidence(story: Story, issued: Issue) -> None:
     audit = started(story)
     subjects.set_thresholds(audit=audit, changes={}, by=story.ada)
     delivered(story, audit)

@@ -189,7 +189,7 @@ def test_what_was_computed_is_overridden_and_not_rewritten(
     assert (verdict.passes, verdict.findings[0].outcome) == (0, "pass")
 
 
-def test_an_override_outlives_more_of_the_same_and_goes_with_the_outcome(
+def test_an_override_survives_an_equal_finding_and_ends_with_another_outcome(
     world: World, audit: Audit, add: Callable[[str, bytes], Evidence]
 ) -> None:
     add(DECODE.name, DECODE.read_bytes())

@@ -108,7 +108,7 @@ def test_without_a_profile_it_is_unknown_and_says_what_to_record() -> None:
     assert (finding.to_collect[0].command or "").startswith("nsys profile")
 
 
-def test_a_profile_without_the_gpu_does_not_tell() -> None:
+def test_a_profile_without_gpu_events_is_unknown() -> None:
     finding = hot.find(inputs(trace=seen(captured("host_only.trace.json.gz"))))
     assert finding.outcome == Outcome.UNKNOWN
     assert "ProfilerActivity.CUDA" in (finding.to_collect[0].command or "")

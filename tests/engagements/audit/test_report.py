@@ -48,7 +48,7 @@ def test_the_findings_travel_inside_under_the_digest_in_the_footer(
     assert found["hot"]["override"] is None
 
 
-def test_a_redirected_customer_is_told_what_to_do_instead(story: Story, issued: Issue) -> None:
+def test_a_redirected_customer_gets_alternatives(story: Story, issued: Issue) -> None:
     audit = story.audited(stable="fail", worth="fail")
     text = words(issued("audit_report", f"audit:{audit.pk}"))
     assert "Cheaper interventions first" in text

@@ -53,7 +53,7 @@ def test_a_claim_above_its_ceiling_saves_no_more_than_the_ceiling_allows() -> No
     assert figures(finding).saved_a_month == (Decimal(10_000), Decimal(10_000))
 
 
-def test_a_model_that_goes_next_quarter_takes_the_kernel_with_it() -> None:
+def test_a_model_retired_next_quarter_fails_the_check() -> None:
     # 14 weeks to the next model, six of work: eight are left.
     finding = survives.find(
         inputs(

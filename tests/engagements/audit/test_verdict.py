@@ -163,7 +163,7 @@ def test_another_tool_has_its_reason(changes: dict[str, object], tool: str) -> N
         ("nvjet", 5, "pipelined"),
     ],
 )
-def test_the_ladder_s_own_kernels_stand_on_their_rungs(
+def test_the_kernels_of_the_ladder_get_their_own_rungs(
     pattern: str, number: int, name: str
 ) -> None:
     ladder = seen(captured_compute("ladder_details.ncu.csv"))
@@ -187,7 +187,7 @@ def test_what_is_tuned_has_no_next_step_and_what_is_too_small_no_rung() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(file.name for file in CAPTURES.glob("*.trace.json.gz")))
-def test_every_capture_goes_through_and_comes_back_from_storage(name: str) -> None:
+def test_the_verdict_of_every_capture_survives_storage(name: str) -> None:
     found = examine(inputs(trace=seen(captured(name))))
     stored = json.loads(json.dumps(verdict.as_data(found)))
     assert verdict.from_data(stored) == found

@@ -113,7 +113,7 @@ def test_a_credit_note_names_what_it_corrects(world: World, issued: Issue) -> No
     assert invoice.reference in texts(tree, "IssuerAssignedID")
 
 
-def test_outside_the_eu_an_e_invoice_goes_to_who_asks_for_it(world: World) -> None:
+def test_outside_the_eu_e_invoices_are_sent_on_request(world: World) -> None:
     world.customer.country = "GB"
     world.customer.save()
     plain = issued_invoice(world)

@@ -29,7 +29,7 @@ def numbers(series: str) -> list[int | None]:
     return list(rows.values_list("number", flat=True))
 
 
-def test_eight_who_issue_at_once_leave_no_gap(world: World) -> None:
+def test_eight_concurrent_issues_leave_no_gap(world: World) -> None:
     drafts = [
         invoices.draft(milestones=[contract.milestones.get(position=1)], by=world.finance)
         for contract in (world.active() for _ in range(THREADS))
@@ -51,7 +51,7 @@ def test_one_draft_issued_by_eight_is_one_invoice(world: World) -> None:
     assert Engagement.objects.get().events.filter(verb="invoice.issued").count() == 1
 
 
-def test_two_who_collect_the_same_milestone_leave_one_draft(world: World) -> None:
+def test_two_concurrent_drafts_of_a_milestone_leave_one(world: World) -> None:
     contract = world.active()
     first, second = contract.milestones.filter(position__lte=2).order_by("position")
     results = run_concurrently(

@@ -215,7 +215,7 @@ def test_a_chargeback_in_another_currency_names_its_line(world: World) -> None:
     assert "exchange_position" not in positions(payment.invoice)
 
 
-def test_an_engagement_ends_by_agreement_after_money_came_in(world: World) -> None:
+def test_an_engagement_ends_by_agreement_after_a_payment(world: World) -> None:
     contract = world.active()
     world.pay(contract.milestones.get(position=1))
     with declined("engagement.has_payments"):

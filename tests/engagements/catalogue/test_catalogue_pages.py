@@ -83,7 +83,7 @@ def test_the_catalogue_is_sorted_by_any_column() -> None:
 
 
 @pytest.mark.parametrize("role", ["consultant", "finance", "viewer", "stranger"])
-def test_everybody_who_is_signed_in_reads_the_same(
+def test_the_catalogue_is_the_same_for_every_user(
     client: Client, world: World, folder: Folder, role: str
 ) -> None:
     folder.add_record("moe_routing", 1.4, alone=1.7)
@@ -93,7 +93,7 @@ def test_everybody_who_is_signed_in_reads_the_same(
     assert client.post(reverse("catalogue")).status_code == 405
 
 
-def test_names_in_a_definition_stand_as_code_and_signs_as_themselves(
+def test_names_in_a_definition_are_code_and_symbols_are_escaped(
     client: Client, world: World
 ) -> None:
     client.force_login(world.viewer)
@@ -150,7 +150,7 @@ def test_a_record_shows_with_its_interval_verdict_and_place(
     assert f"signed by key {folder.key.public.id}" in one
 
 
-def test_what_a_library_does_not_do_together_stands_with_every_page_that_says_so(
+def test_each_unsupported_combination_cites_its_pages(
     read: Callable[..., str], folder: Folder
 ) -> None:
     page = read("catalogue-operator", "flash_attention")
@@ -208,7 +208,7 @@ def test_what_cannot_be_read_is_said_and_hides_nothing_else(
     assert "cannot be read" in read("catalogue-operator", "vector_add")
 
 
-def test_the_baselines_considered_stand_with_their_times_and_reasons(
+def test_considered_baselines_have_times_and_reasons(
     read: Callable[..., str], folder: Folder
 ) -> None:
     folder.add_record("rotary_embedding", 1.1, alone=1.5)

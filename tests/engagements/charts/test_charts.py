@@ -209,7 +209,7 @@ def test_the_catalogue_is_named_in_its_pictures_as_in_the_table_beside(
     assert not [line for line in written for folder in folders if line.startswith(folder)]
 
 
-def test_a_number_on_the_roofline_stands_on_no_neighbours_mark(
+def test_roofline_labels_overlap_no_mark(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     near = [("a", 1000.0, 800.0), ("b", 1100.0, 300.0), ("c", 1200.0, 700.0), ("far", 9e4, 900.0)]

@@ -78,7 +78,7 @@ def test_the_axis_holds_the_target_and_the_whole_interval() -> None:
         assert float(drawn.ratio_x) <= 100
 
 
-def test_a_ratio_bar_is_told_in_words() -> None:
+def test_a_ratio_bar_has_a_text_alternative() -> None:
     assert bar(2.4, 2.3, 2.5).words == "Ratio 2.40×, interval 2.30× to 2.50×, target 2.00×"
     assert bar(2.4).words == "Ratio 2.40×, target 2.00×"
     assert bar(None).words == "No estimate yet, target 2.00×"

@@ -72,7 +72,7 @@ def test_a_household_of_ipv6_counts_as_one(shared: str, clock: list[float]) -> N
     assert not refused("2001:db8:1:2::1")
 
 
-def test_whoever_has_no_address_is_counted_too(shared: str, clock: list[float]) -> None:
+def test_clients_without_an_address_are_counted_too(shared: str, clock: list[float]) -> None:
     assert [refused(None) for _ in range(4)] == [False] * 3 + [True]
 
 

@@ -23,7 +23,7 @@ def test_an_interval_is_from_where_to_where_and_one_figure_where_both_are_the_sa
     assert show.interval(None) == "–"
 
 
-def test_a_cell_stands_beside_its_column_and_none_is_lost() -> None:
+def test_cells_follow_their_columns_without_loss() -> None:
     assert show.beside(["a", 1], ["name", "value"]) == [("a", "name"), (1, "value")]
     with pytest.raises(ValueError, match="longer"):
         show.beside(["a"], ["name", "value"])

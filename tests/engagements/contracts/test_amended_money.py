@@ -19,7 +19,7 @@ def repriced(world: World, contract: ContractVersion) -> ContractVersion:
     return in_force(world, amended(world, contract, fee=Decimal("60000")))
 
 
-def test_what_was_paid_before_an_amendment_goes_back_with_the_rest(world: World) -> None:
+def test_payments_before_an_amendment_are_refunded_too(world: World) -> None:
     contract = world.active()
     world.pay(contract.milestones.get(position=1))
     new = repriced(world, contract)

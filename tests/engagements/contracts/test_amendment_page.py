@@ -79,7 +79,7 @@ def test_an_invalid_amendment_is_not_saved(
     assert contract.engagement.contracts.count() == 1
 
 
-def test_a_pause_says_who_why_from_and_until(
+def test_a_pause_has_a_party_a_reason_and_two_days(
     client: Client, world: World, contract: ContractVersion
 ) -> None:
     client.force_login(world.consultant)

@@ -41,7 +41,7 @@ def test_what_would_change_is_shown_before_it_is_published(client: Client, world
     assert "<p>Two.</p>" in page
 
 
-def test_what_somebody_else_published_meanwhile_is_read_first(client: Client, world: World) -> None:
+def test_a_concurrent_publication_must_be_reviewed_first(client: Client, world: World) -> None:
     client.force_login(world.admin)
     clauses.newest()
     client.post(reverse("clauses"), NEXT)
@@ -58,7 +58,7 @@ def test_the_same_text_sent_twice_is_one_number(client: Client, world: World) ->
     assert Clause.objects.filter(slug="law").count() == 2
 
 
-def test_a_number_says_what_it_changed_and_where_it_stands(client: Client, world: World) -> None:
+def test_each_number_lists_its_changes_and_its_contracts(client: Client, world: World) -> None:
     world.active()
     client.force_login(world.admin)
     client.post(reverse("clauses"), NEXT)

@@ -226,7 +226,7 @@ def test_the_consultancy_accepts_exactly_the_shown_digest(signed_in: Client, wor
     assert acceptance.address == "127.0.0.1"
 
 
-def test_an_offer_is_withdrawn_with_a_reason_and_drafted_anew(
+def test_an_offer_is_withdrawn_with_a_reason_and_drafted_again(
     signed_in: Client, world: World
 ) -> None:
     contract = world.offered()
@@ -242,9 +242,7 @@ def test_an_offer_is_withdrawn_with_a_reason_and_drafted_anew(
     assert 'href="?version=1"' in page
 
 
-def test_a_version_is_drafted_anew_with_the_newest_number_of_its_texts(
-    signed_in: Client, world: World
-) -> None:
+def test_a_new_draft_takes_the_newest_clause_texts(signed_in: Client, world: World) -> None:
     contract = world.offered()
     clauses.publish(slug="law", title="Law", text="Another law.", by=world.admin)
     signed_in.post(url("contract-withdraw", contract.engagement), {"reason": "Wrong fee."})
@@ -278,7 +276,7 @@ def version_on(client: Client, engagement: Engagement) -> str:
     return found[1]
 
 
-def test_a_draft_changed_by_somebody_else_is_reviewed_before_it_is_saved(
+def test_a_concurrently_changed_draft_must_be_reviewed_first(
     signed_in: Client, world: World
 ) -> None:
     engagement = world.audited()

@@ -93,7 +93,7 @@ def test_the_database_refuses_a_false_delegate_and_the_original_signatory(
         signed_in_database(contract, Party.CUSTOMER, world.signatory)
 
 
-def test_a_delegate_who_lost_the_right_no_longer_signs(
+def test_a_delegate_without_the_right_no_longer_signs(
     world: World, contract: ContractVersion, other: User
 ) -> None:
     delegations.delegate(contract=contract, to=other, by=world.signatory)

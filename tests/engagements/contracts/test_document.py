@@ -53,7 +53,7 @@ def sealed_texts(text: dict[str, Any]) -> list[str]:
     return found + [cell for each in text["schedules"] for row in each["rows"] for cell in row]
 
 
-def test_the_accepted_contract_names_who_accepted_which_digest_and_when(
+def test_the_accepted_contract_names_signatories_digest_and_time(
     story: Story, issued: Issue
 ) -> None:
     story.audited()

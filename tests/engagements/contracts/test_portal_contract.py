@@ -106,7 +106,7 @@ def test_name_and_consent_are_both_required(client: Client, story: Story) -> Non
     assert not story.contract.acceptances.exists()
 
 
-def test_a_viewer_reads_who_can_sign(client: Client, story: Story) -> None:
+def test_a_viewer_sees_the_names_of_the_signatories(client: Client, story: Story) -> None:
     client.force_login(story.viewer)
     page = read(client, story)
     assert story.signatory.name in page

@@ -246,7 +246,7 @@ def test_hours_are_removed_by_their_consultant(world: World, running: ContractVe
     assert running.engagement.events.filter(verb="time.removed").count() == 1
 
 
-def test_the_burn_down_stands_still_in_a_pause(world: World, running: ContractVersion) -> None:
+def test_the_burn_down_is_flat_during_a_pause(world: World, running: ContractVersion) -> None:
     box = TimeBox.objects.get(engagement=running.engagement)
     offered = amended(world, running, pause=pause(2, 4))
     data = burn_down_of(box, offered, today=today() + days(3))

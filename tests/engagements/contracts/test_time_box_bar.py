@@ -81,7 +81,7 @@ def test_the_clock_runs_again_after_the_last_of_several_pauses() -> None:
     )
 
 
-def test_pauses_are_drawn_where_they_lie_and_told_to_who_does_not_see_them() -> None:
+def test_pauses_are_drawn_in_place_and_have_a_text_alternative() -> None:
     shown = bar(20, pause(7, 13), pause(28, 34, "the data centre"))
     assert [(pause.x, pause.width) for pause in shown.pauses] == [
         (f"{100 * 7 / 56:.1f}", f"{100 * 7 / 56:.1f}"),

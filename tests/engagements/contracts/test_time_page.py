@@ -37,7 +37,7 @@ def note(client: Client, engagement: Engagement, **changes: str) -> Any:
     return client.post(url("time-add", engagement), data | changes)
 
 
-def test_the_page_tells_the_clock_the_hours_and_the_rate(
+def test_the_page_shows_the_clock_the_hours_and_the_rate(
     client: Client, world: World, engagement: Engagement
 ) -> None:
     client.force_login(world.consultant)

@@ -54,7 +54,7 @@ def test_only_currencies_in_use_are_money(code: str) -> None:
     assert [money.minor_digits(each) for each in ("EUR", "JPY", "KWD", "XAF")] == [2, 0, 3, 0]
 
 
-def test_a_contract_without_an_audit_milestone_owes_no_balance_that_nobody_can_bill(
+def test_without_an_audit_milestone_no_unbillable_balance_is_due(
     world: World,
 ) -> None:
     contract = world.active(

@@ -83,7 +83,7 @@ def test_too_long_a_request_is_refused_by_its_length(
     assert not Evidence.objects.exists()
 
 
-def test_only_consultants_add_and_only_the_house_reads(client: Client, world: World) -> None:
+def test_only_consultants_add_and_only_staff_reads(client: Client, world: World) -> None:
     engagement = world.scoping()
     row = evidence_world.added(engagement, world.consultant, "calls.csv", evidence_world.TRAFFIC)
     one = f"{URL}{row.pk}/"
@@ -148,7 +148,7 @@ def test_a_consultant_makes_a_token_on_the_page_and_sees_it_once(
         assert answer.status_code == status
 
 
-def test_a_token_is_made_by_who_has_just_proved_who_they_are(client: Client, world: World) -> None:
+def test_a_token_needs_a_recent_reauthentication(client: Client, world: World) -> None:
     """It outlives the session by weeks: an open laptop is not enough."""
     world.consultant.set_password("a long enough sentence of words")
     world.consultant.save()

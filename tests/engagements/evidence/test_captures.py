@@ -74,7 +74,7 @@ def test_compiled_kernels_find_their_families() -> None:
 
 
 @pytest.mark.parametrize("page", ["raw", "details", "details_printed"])
-def test_every_rung_of_the_ladder_is_told_by_its_profile(page: str) -> None:
+def test_every_rung_of_the_ladder_is_recognised_by_its_profile(page: str) -> None:
     facts = measured(f"ladder_{page}.ncu.csv")
     rungs = [(kernel.name.split("_")[0], kernel.signature) for kernel in facts.kernels[:4]]
     assert rungs == [

@@ -284,7 +284,7 @@ def test_a_page_of_many_files_asks_the_database_as_often_as_one_of_few(
         signed_in.get(url("engagement-evidence", engagement))
 
 
-def test_who_is_not_a_consultant_reads_at_most(client: Client, world: World) -> None:
+def test_other_roles_only_read(client: Client, world: World) -> None:
     engagement = world.scoping()
     row = evidence_world.added(engagement, world.consultant, "calls.csv", evidence_world.TRAFFIC)
     reads = [

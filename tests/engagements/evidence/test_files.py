@@ -51,14 +51,14 @@ def test_a_file_has_a_path_wherever_it_is_kept(row: Evidence) -> None:
 
 # The two that asking a storage for a file may raise, and that are taken for its answer there.
 @pytest.mark.parametrize("error", [NotImplementedError, OSError])
-def test_what_fails_while_a_file_is_read_is_told_as_it_is(
+def test_errors_while_reading_a_file_keep_their_message(
     row: Evidence, error: type[Exception]
 ) -> None:
     with pytest.raises(error, match="of the reader"), evidence.on_disk(row):
         raise error("of the reader")
 
 
-def test_a_file_that_is_gone_is_told_as_evidence(row: Evidence) -> None:
+def test_a_missing_file_is_an_evidence_error(row: Evidence) -> None:
     place_of_records().delete(row.file.name or "")
     with unreadable("evidence.file_missing"), evidence.on_disk(row):
         pytest.fail("a path was given to a file that is gone")

@@ -120,7 +120,7 @@ def test_times_are_microseconds_whatever_unit_is_displayed() -> None:
     assert shown == [0.1, 0.1]
 
 
-def test_a_database_whose_tables_are_in_its_log_is_told_apart(tmp_path: Path) -> None:
+def test_a_database_with_a_write_ahead_log_is_recognised(tmp_path: Path) -> None:
     place = tmp_path / "report"
     connection = sqlite3.connect(place)
     connection.execute("PRAGMA journal_mode = WAL")

@@ -122,7 +122,7 @@ def test_a_gap_is_the_hosts_fault_when_nothing_was_launched_yet() -> None:
     assert gaps.launch_bound_share == pytest.approx(0.30)
 
 
-def test_kernels_of_a_graph_are_told_from_single_launches() -> None:
+def test_graph_kernels_are_distinguished_from_single_launches() -> None:
     facts = facts_of(
         trace(
             launch(0, 1, "cudaGraphLaunch"),
@@ -205,7 +205,7 @@ def test_an_array_alone_is_a_trace_closed_or_not(separator: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-def test_other_keys_may_stand_on_either_side_of_the_events(where: str) -> None:
+def test_other_keys_may_precede_or_follow_the_events(where: str) -> None:
     properties = [{"id": 0, "name": "NVIDIA H200", "note": '"traceEvents": ['}]
     events = {"traceEvents": [host("step", 0, 100), kernel("a", 10, 20)]}
     other = {"schemaVersion": 1, "deviceProperties": properties, "nested": {"traceEvents": [1]}}

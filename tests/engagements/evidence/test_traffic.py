@@ -147,7 +147,7 @@ def test_what_a_spreadsheet_would_run_stays_text() -> None:
     assert facts_of(f'm,n\n"{formula}",1\n').shapes[0].axes["m"] == formula
 
 
-def test_a_file_on_disk_is_read_where_it_lies(tmp_path: Path) -> None:
+def test_a_file_on_disk_is_read_in_place(tmp_path: Path) -> None:
     file = tmp_path / "traffic"
     file.write_bytes(parquet(frame()))
     facts = read(file)

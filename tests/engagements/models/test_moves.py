@@ -18,7 +18,7 @@ from tests.engagements.world import World
 
 
 @pytest.mark.parametrize("stage", Stage)
-def test_an_engagement_goes_on_by_the_table_of_moves(world: World, stage: Stage) -> None:
+def test_stages_change_by_the_table_of_transitions(world: World, stage: Stage) -> None:
     engagement = world.scoping()
     engagement.pk, engagement.reference, engagement.stage = None, "TF-2026-9999", stage
     engagement.save(force_insert=True)
@@ -53,7 +53,9 @@ def contract_in(world: World, state: str) -> ContractVersion:
         ("superseded", set()),
     ],
 )
-def test_a_contract_version_never_goes_back(world: World, state: str, onward: set[str]) -> None:
+def test_states_of_contract_versions_never_revert(
+    world: World, state: str, onward: set[str]
+) -> None:
     contract = contract_in(world, state)
     assert contract.state == state
     assert accepted_transitions(contract, "state", ContractVersion.State.values) == onward

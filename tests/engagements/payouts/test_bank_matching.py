@@ -224,7 +224,7 @@ def test_a_file_of_refunds_is_paid_by_its_one_debit(world: World) -> None:
 
 
 @pytest.mark.parametrize("is_executed", [True, False])
-def test_a_returned_overpayment_lies_on_its_invoice_again(world: World, is_executed: bool) -> None:
+def test_a_returned_overpayment_is_on_its_invoice_again(world: World, is_executed: bool) -> None:
     invoice = world.overpaid(D(20))
     refund = start_refund(world, invoice, D(20))
     details = f"<Refs><EndToEndId>{overpayment_refunds.end_to_end_id(refund)}</EndToEndId></Refs>"

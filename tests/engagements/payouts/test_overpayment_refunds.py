@@ -87,7 +87,7 @@ def test_from_proposed_to_paid(world: World, invoice: Invoice, proposed: Overpay
     assert account.postings[-1].amount == D("720")
 
 
-def test_what_the_bank_does_not_transfer_comes_back_and_is_proposed_anew(
+def test_a_failed_overpayment_refund_is_reversed_and_can_be_proposed_again(
     world: World, invoice: Invoice
 ) -> None:
     before = balances(invoice)
@@ -118,7 +118,9 @@ def test_nobody_sends_what_they_proposed(world: World, proposed: OverpaymentRefu
     assert Payment.objects.filter(amount__lt=0).count() == 0
 
 
-def test_it_goes_out_in_the_file_of_the_refunds(world: World, proposed: OverpaymentRefund) -> None:
+def test_overpayment_refunds_are_in_the_transfer_file(
+    world: World, proposed: OverpaymentRefund
+) -> None:
     settlement = settlements.approve(settlement=world.settlement(), by=world.finance)
     with_account(world)
     for _ in range(2):

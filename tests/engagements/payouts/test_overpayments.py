@@ -199,7 +199,7 @@ def test_what_left_before_the_verdict_is_not_settled_again(world: World) -> None
     assert bank_of(invoice) + bank_of(invoice, chart.MOVED_PAYMENTS) == D("7140.00")
 
 
-def test_what_arrived_by_a_move_goes_back_with_the_settlement(world: World) -> None:
+def test_moved_payments_are_refunded_by_the_settlement(world: World) -> None:
     invoice, other = world.overpaid(D("720")), open_one(world)
     move(world, invoice, other)
     world.conclude(world.request(contract_of(other)), "missed")

@@ -134,7 +134,7 @@ def test_the_approver_does_not_pay(world: World) -> None:
         )
 
 
-def test_who_set_the_refund_account_neither_approves_nor_pays(world: World) -> None:
+def test_the_person_who_set_the_refund_account_neither_approves_nor_pays(world: World) -> None:
     third = person("Theo", Role.FINANCE)
     settlement = world.settlement()
     account = account_of(world, world.finance)
@@ -194,7 +194,7 @@ def test_an_overpayment_is_sent_by_two_people_and_only_when_it_is_confirmed(
             OverpaymentRefund.objects.filter(pk=row.pk).update(sent_by=by)
 
 
-def test_the_customer_confirms_its_account_and_money_waits_before_it_goes_there(
+def test_a_new_refund_account_needs_confirmation_and_a_waiting_period(
     client: Client, world: World, settings: LazySettings
 ) -> None:
     settings.REFUND_ACCOUNT_WAIT = timedelta(days=3)

@@ -98,7 +98,7 @@ def test_saving_a_stale_user_restores_no_session(world: World) -> None:
     assert not is_in(client)
 
 
-def test_admins_who_change_their_own_address_keep_this_session(world: World) -> None:
+def test_an_admin_keeps_this_session_after_an_own_change_of_address(world: World) -> None:
     elsewhere, here = signed_in(world.admin), signed_in(world.admin)
     given = {"email": "ada@elsewhere.example", "name": "Ada"}
     given |= {"memberships-TOTAL_FORMS": "0", "memberships-INITIAL_FORMS": "0"}

@@ -21,7 +21,7 @@ from tests.engagements.world import World
         ("consultant", "board", False),
     ],
 )
-def test_those_who_move_money_or_sign_need_a_second_factor(
+def test_finance_admins_and_signatories_need_a_second_factor(
     client: Client, world: World, settings: LazySettings, who: str, page: str, is_needed: bool
 ) -> None:
     settings.SECOND_FACTOR_REQUIRED = True

@@ -20,7 +20,7 @@ from tests.engagements.pitch.pitch_requests import URL, outcomes, sent, text
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nothing_asked")]
 
 
-def test_a_profile_tells_the_share_itself(client: Client) -> None:
+def test_the_share_is_computed_from_a_profile(client: Client) -> None:
     content = (CAPTURES / "h200_llama_decode_32k_prefix.trace.json.gz").read_bytes()
     response = sent(client, content, "decode.json.gz", speedup="3")
     assert response.status_code == 303

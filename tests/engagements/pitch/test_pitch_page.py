@@ -167,7 +167,7 @@ def counted() -> dict[str, int]:
     return {model._meta.label: model._default_manager.count() for model in apps.get_models()}
 
 
-def test_only_whoever_mails_it_shows_us_a_pitch(client: Client, settings: Any) -> None:
+def test_a_pitch_is_stored_only_when_mailed(client: Client, settings: Any) -> None:
     settings.CONSULTANCY = settings.CONSULTANCY | {"email": ""}
     assert "mailto:" not in asked(client)
     settings.CONSULTANCY = settings.CONSULTANCY | {"email": "hello@example.org"}

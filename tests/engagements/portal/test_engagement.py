@@ -185,7 +185,7 @@ def pause_from_today(story: Story) -> None:
         )
 
 
-def test_a_paused_time_box_says_who_is_waited_for_and_why(client: Client) -> None:
+def test_a_paused_time_box_names_the_party_and_the_reason(client: Client) -> None:
     story = stories.underway()
     pause_from_today(story)
     resumes = timezone.localdate() + timedelta(days=5)

@@ -26,9 +26,7 @@ def paid(settlement: Settlement, world: World) -> Settlement:
         ("0", "nothing"),
     ],
 )
-def test_what_went_back_before_is_told_apart_from_what_was_paid(
-    world: World, kept: str, said: str
-) -> None:
+def test_earlier_refunds_are_listed_apart_from_payments(world: World, kept: str, said: str) -> None:
     row = paid(world.settlement(), world)
     what = settlement_text(row).amounts
     assert re.findall(r"EUR\xa0[\d,.]*\d", what) == [

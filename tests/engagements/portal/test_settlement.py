@@ -18,7 +18,7 @@ from tests.engagements.portal.test_engagement import page_of
 pytestmark = pytest.mark.django_db
 
 
-def test_a_missed_target_says_what_goes_back_and_when(client: Client) -> None:
+def test_a_missed_target_shows_refund_and_due_date(client: Client) -> None:
     story = stories.missed()
     assert "EUR\xa09,401.00" not in page_of(client, story)
     stories.approved(story)
@@ -55,7 +55,7 @@ def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
     assert "Late" in page_of(client, story)
 
 
-def test_where_nothing_goes_back_no_transfer_is_promised(client: Client) -> None:
+def test_without_a_refund_no_transfer_is_announced(client: Client) -> None:
     story = stories.in_force()
     bill = stories.invoiced(story, 1)
     stories.measured(story, 1.1)

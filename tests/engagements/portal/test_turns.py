@@ -116,7 +116,7 @@ def test_the_list_holds_the_company_s_own_alone(client: Client, world: World, wh
     assert (mine.reference in page) == access.engagements_for(person).exists()
 
 
-def test_work_that_goes_on_does_not_hide_an_open_invoice(client: Client, world: World) -> None:
+def test_ongoing_work_does_not_hide_an_open_invoice(client: Client, world: World) -> None:
     contract = world.active()
     client.force_login(world.signatory)
     assert OPEN_INVOICE not in client.get(reverse("portal")).content.decode()

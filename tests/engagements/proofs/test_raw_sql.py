@@ -189,7 +189,7 @@ def test_no_column_of_history_is_changed_and_no_row_deleted(
     assert done == {table: set() for table in HISTORY}
 
 
-def test_what_is_sealed_goes_on_and_never_changes(
+def test_sealed_rows_change_state_only(
     as_the_application: Callable[[str], None],
 ) -> None:
     for table, progress in GOES_ON.items():

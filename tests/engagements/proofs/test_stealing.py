@@ -236,7 +236,7 @@ class Again(Scene):
         return Transfer.objects.count() > 1
 
 
-def test_who_sent_a_refund_does_not_send_it_again_alone(world: World) -> None:
+def test_the_sender_of_a_refund_cannot_resend_it_alone(world: World) -> None:
     scene = Again(world, sender=world.controller, approver=world.finance)
     people = [world.controller, world.consultant]
     assert thefts(scene, people, {marks()}, []) == []

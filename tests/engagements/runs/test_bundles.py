@@ -47,7 +47,7 @@ def test_a_met_target_gives_the_customer_everything(client: Client, story: Story
     assert WITHHELD not in page
 
 
-def test_a_missed_target_keeps_the_source_in_the_house(client: Client, story: Story) -> None:
+def test_the_source_stays_internal_after_a_missed_target(client: Client, story: Story) -> None:
     asked = stories.measured(story, 1.1)
     assert "candidate.py" not in _names(client, story, asked, story.viewer)
     for name in ("run-record", "portal-run-file"):
@@ -72,7 +72,7 @@ def test_another_customer_finds_no_bundle(client: Client, story: Story) -> None:
     assert client.get(url).status_code == 404
 
 
-def test_the_consultants_page_says_who_signed(client: Client, story: Story) -> None:
+def test_the_consultants_page_names_the_signer(client: Client, story: Story) -> None:
     asked = stories.measured(story, 2.6)
     client.force_login(story.consultant)
     page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()

@@ -33,7 +33,7 @@ def test_a_run_that_ended_early_has_no_controls() -> None:
     assert controls.of(measured.disqualified()).controls == []
 
 
-def test_rounds_that_do_not_count_are_told_with_their_reason() -> None:
+def test_excluded_rounds_are_shown_with_their_reason() -> None:
     record = measured.record()
     rounds = record["replicates"][0]["workloads"][0]["rounds"]
     before = controls.of(record).excluded

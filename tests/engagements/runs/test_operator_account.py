@@ -31,7 +31,7 @@ def record_with(*entries: dict[str, object]) -> dict[str, object]:
     return {**measured.record(), "operator": {"workloads": list(entries)}}
 
 
-def test_the_sentence_tells_share_prediction_measurement_and_what_is_left() -> None:
+def test_the_sentence_has_share_prediction_measurement_and_remainder() -> None:
     (row,) = operator_account.alone(record_with(entry()))
     assert row.sentence == (
         "32x32768: the operator is 85% of the baseline's step and runs 13.10× as fast, so the "
@@ -40,7 +40,7 @@ def test_the_sentence_tells_share_prediction_measurement_and_what_is_left() -> N
     )
 
 
-def test_a_step_slower_than_predicted_is_told_as_less() -> None:
+def test_a_step_slower_than_predicted_has_a_negative_difference() -> None:
     account = {
         "share_of_baseline_step": 0.85,
         "predicted_ratio": 5.01,

@@ -146,7 +146,7 @@ def test_cached_pictures_are_revalidated_so_another_customer_sees_none(
     assert client.get(url, headers=kept).status_code == 302
 
 
-def test_a_lost_record_is_said_so_and_what_it_showed_stands(
+def test_a_lost_record_is_reported_and_its_result_remains(
     client: Client, story: Story, settings: LazySettings, tmp_path: Path
 ) -> None:
     asked = stories.measured(story, 2.6)

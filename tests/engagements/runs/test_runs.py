@@ -193,7 +193,7 @@ def test_a_run_that_says_nothing_about_the_target_decides_nothing(
     assert world.request(contract)
 
 
-def test_why_a_run_failed_stays_with_the_house(world: World) -> None:
+def test_the_reason_of_a_failed_run_is_internal(world: World) -> None:
     contract = world.decided("failed")
     event = contract.engagement.events.get(verb="run.failed")
     assert event.for_customer
@@ -202,7 +202,7 @@ def test_why_a_run_failed_stays_with_the_house(world: World) -> None:
 
 
 @pytest.mark.parametrize("verdict", ["met", "missed", "disqualified"])
-def test_a_trial_decides_nothing_and_is_not_told_the_customer(world: World, verdict: str) -> None:
+def test_a_trial_decides_nothing_and_is_internal(world: World, verdict: str) -> None:
     contract = world.active()
     world.conclude(world.request(contract, "trial"), verdict)
     assert fresh(contract.engagement).stage == Stage.ACTIVE

@@ -271,7 +271,7 @@ def test_a_failed_run_gives_its_reason_and_no_number(client: Client, story: Stor
     assert client.get(reverse("run-record", args=[story.reference, asked.pk])).status_code == 404
 
 
-def test_a_lost_record_is_said_so_and_the_page_stands(
+def test_the_page_of_a_lost_record_reports_the_loss(
     client: Client, story: Story, settings: LazySettings, tmp_path: Path
 ) -> None:
     asked = stories.measured(story, 2.6)

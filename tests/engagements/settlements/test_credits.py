@@ -112,7 +112,7 @@ def test_the_audit_costs_as_much_as_was_paid_or_more(
         assert stands.get("receivables", D(0)) == D(due)
 
 
-def test_who_paid_too_much_gets_all_of_it_back(world: World) -> None:
+def test_an_overpayment_is_refunded_in_full(world: World) -> None:
     contract = world.active()
     invoice = world.invoice(contract.milestones.get(position=1))
     received(
@@ -236,7 +236,7 @@ def test_what_was_kept_can_still_go_back_by_a_further_settlement(world: World) -
     assert where_it_stands(contract) == {}
 
 
-def test_half_of_the_audit_may_go_back_and_never_more_than_came_in(world: World) -> None:
+def test_half_of_the_audit_may_be_refunded_but_never_more_than_was_paid(world: World) -> None:
     contract = world.missed()
     settled(world, contract.settlements.get())
     terms: dict[str, Any] = {

@@ -32,7 +32,7 @@ def world(transactional_db: None) -> World:
     return World()
 
 
-def test_two_who_approve_leave_one_approval(world: World) -> None:
+def test_two_concurrent_approvals_leave_one(world: World) -> None:
     settlement = world.settlement()
     people = (world.finance, world.controller)
     results = run_concurrently(
@@ -44,7 +44,7 @@ def test_two_who_approve_leave_one_approval(world: World) -> None:
     assert log.filter(verb="settlement.approved").count() == 1
 
 
-def test_two_who_propose_leave_one_settlement(world: World) -> None:
+def test_two_concurrent_proposals_leave_one_settlement(world: World) -> None:
     settlement = world.settlement()
     settlements.void(settlement=settlement, reason="Wrong.", by=world.finance)
     contract = settlement.contract_version
@@ -146,7 +146,7 @@ def test_a_bank_file_handed_in_twice_at_once_is_one_import(world: World) -> None
     assert BankLine.objects.count() == 1
 
 
-def test_what_is_too_much_leaves_once_whoever_takes_it_first(world: World) -> None:
+def test_an_overpayment_is_refunded_once_by_either_way(world: World) -> None:
     invoice = world.overpaid(Decimal(20))
     other = world.invoice(world.active().milestones.get(position=1))
     amount, by = Decimal(20), world.finance

@@ -86,7 +86,7 @@ def test_the_refund_is_what_was_received_less_the_audit_both_with_tax(world: Wor
     assert (settlement.refund, settlement.balance_due) == (D("14280.00"), D("0.00"))
 
 
-def test_who_paid_less_than_the_audit_still_owes_the_rest(world: World) -> None:
+def test_payments_below_the_audit_cost_leave_a_balance_due(world: World) -> None:
     contract = world.active()
     world.pay(contract.milestones.get(position=1), amount=D("7000"))
     world.conclude(world.request(contract), "missed")
@@ -94,7 +94,7 @@ def test_who_paid_less_than_the_audit_still_owes_the_rest(world: World) -> None:
     assert (settlement.refund, settlement.balance_due) == (D("0"), D("140.00"))
 
 
-def test_who_paid_nothing_owes_the_audit(world: World) -> None:
+def test_without_payments_the_audit_cost_is_due(world: World) -> None:
     settlement = world.settlement(paid=0)
     assert (settlement.refund, settlement.balance_due) == (D("0"), D("7140.00"))
 
@@ -191,7 +191,7 @@ def test_a_superuser_of_finance_does_not_approve_what_they_proposed_either(world
         settlements.approve(settlement=proposed, by=root)
 
 
-def test_the_first_approval_stands(world: World) -> None:
+def test_a_second_approval_changes_nothing(world: World) -> None:
     settlement = settlements.approve(settlement=world.settlement(), by=world.finance)
     again = settlements.approve(settlement=settlement, by=world.controller)
     assert again.approved_by == world.finance
@@ -206,7 +206,7 @@ def test_a_payment_is_marked_under_one_reference(world: World) -> None:
         refunds.mark_paid(settlement=paid, reference=" ", by=world.finance)
 
 
-def test_who_fails_or_voids_a_settlement_says_why(world: World) -> None:
+def test_failing_or_voiding_a_settlement_needs_a_reason(world: World) -> None:
     settlement = world.settlement()
     with declined("validation.missing"):
         settlements.void(settlement=settlement, reason=" ", by=world.finance)

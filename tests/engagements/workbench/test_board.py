@@ -49,7 +49,7 @@ def queries_of(client: Client) -> int:
     return len(asked)
 
 
-def test_the_board_says_who_must_do_what_next(client: Client, world: World) -> None:
+def test_the_board_names_the_next_step_and_its_actor(client: Client, world: World) -> None:
     client.force_login(world.consultant)
     world.scoping()
     page = client.get(reverse("board")).content.decode()

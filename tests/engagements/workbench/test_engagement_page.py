@@ -44,7 +44,7 @@ def next_of(client: Client, engagement: Engagement) -> Any:
         ("missed", FINANCE, None),
     ],
 )
-def test_the_page_says_who_takes_the_next_step_and_where(
+def test_the_page_names_and_links_the_next_step(
     client: Client, world: World, made: str, who: str, leads_to: str | None
 ) -> None:
     row = getattr(world, made)()
@@ -56,7 +56,7 @@ def test_the_page_says_who_takes_the_next_step_and_where(
         assert step.url == reverse(leads_to, args=[engagement.reference])
 
 
-def test_what_came_in_late_goes_back_before_anybody_is_asked_to_close(
+def test_late_payments_are_refunded_before_closing_is_suggested(
     client: Client, world: World
 ) -> None:
     settlement = settlements.approve(settlement=world.settlement(), by=world.controller)
@@ -71,7 +71,9 @@ def test_what_came_in_late_goes_back_before_anybody_is_asked_to_close(
         assert next_of(client, engagement).who_label == FINANCE
 
 
-def test_once_the_house_has_accepted_the_customer_is_next(client: Client, world: World) -> None:
+def test_after_the_consultancys_acceptance_the_customer_is_next(
+    client: Client, world: World
+) -> None:
     contract = world.offered()
     world.accept(contract, Party.CONSULTANCY)
     client.force_login(world.consultant)
@@ -98,7 +100,7 @@ def test_an_engagement_that_ends_with_its_audit_waits_for_its_payment_only(
     assert next_of(client, audit.engagement).who_label == NOBODY
 
 
-def test_a_cancelled_engagement_shows_how_far_it_came(client: Client, world: World) -> None:
+def test_a_cancelled_engagement_shows_its_last_stage(client: Client, world: World) -> None:
     contract = world.offered()
     closing.cancel(engagement=contract.engagement, reason="Sold.", by=world.consultant)
     client.force_login(world.consultant)
@@ -177,7 +179,7 @@ def test_the_log_is_shortened_and_shown_whole_on_request(client: Client, world: 
     assert "Show full log" not in client.get(f"{url}?log=all").content.decode()
 
 
-def test_a_link_to_the_money_is_for_those_who_may_open_it(client: Client, world: World) -> None:
+def test_links_to_finance_are_shown_with_permission_only(client: Client, world: World) -> None:
     contract = world.missed()
     url = reverse("settlement", args=[contract.settlements.get().pk])
     client.force_login(world.consultant)

@@ -33,7 +33,7 @@ def test_an_empty_bench_says_what_to_bring(signed_in: Client, world: World) -> N
     assert "No profile yet" in text(signed_in, world.scoping())
 
 
-def test_a_profile_shows_where_the_wall_clock_time_goes(signed_in: Client, world: World) -> None:
+def test_a_profile_shows_shares_of_wall_clock_time(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
     evidence_world.added(engagement, world.consultant, evidence_world.DECODE)
     page = text(signed_in, engagement)
@@ -55,7 +55,7 @@ def test_the_newest_profile_with_a_gpu_is_looked_at_unless_one_is_asked_for(
     assert "23.72 ms" in text(signed_in, engagement, "?profile=9" + "9" * 40)
 
 
-def test_two_profiles_stand_side_by_side(signed_in: Client, world: World) -> None:
+def test_two_profiles_are_compared_side_by_side(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
     before = evidence_world.added(engagement, world.consultant, evidence_world.PREFILL)
     after = evidence_world.added(engagement, world.consultant, "compiled.trace.json.gz")
@@ -159,7 +159,9 @@ def test_what_cannot_be_drawn_is_404(signed_in: Client, world: World) -> None:
     assert signed_in.get(pink).status_code == 404
 
 
-def test_the_house_reads_the_bench_and_only_consultants_drop(client: Client, world: World) -> None:
+def test_all_staff_read_the_workbench_and_only_consultants_upload(
+    client: Client, world: World
+) -> None:
     engagement = world.scoping()
     evidence_world.added(engagement, world.consultant, "calls.csv", evidence_world.TRAFFIC)
     reads = [

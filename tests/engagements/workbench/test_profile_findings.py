@@ -134,7 +134,7 @@ def test_a_threshold_is_moved_for_this_engagement_and_recorded(
     assert "Least share: 80%" in bench(signed_in, audit)
 
 
-def test_an_override_stands_beside_what_was_computed(
+def test_an_override_is_shown_beside_the_computed_finding(
     signed_in: Client, audit: Audit, world: World
 ) -> None:
     put(signed_in, audit, "operator", choice="family:attention")

@@ -62,7 +62,7 @@ def leaves(invoice: Invoice, by: int, amount: int, **changes: Any) -> Any:
     return run(LEAVES, invoice=invoice.pk, by=by, amount=amount, **values)
 
 
-def test_no_sql_sends_back_more_than_came_in(world: World) -> None:
+def test_no_sql_refunds_more_than_was_received(world: World) -> None:
     row = settled(world)
     for state in ("approved", "paying", "paid"):
         with violates("settlement.start"):
@@ -73,7 +73,7 @@ def test_no_sql_sends_back_more_than_came_in(world: World) -> None:
         send(row, refund="0.01")
 
 
-def test_a_settlement_that_claims_too_much_never_starts(world: World) -> None:
+def test_an_excessive_settlement_is_refused(world: World) -> None:
     with violates("settlement.refund_limit"):
         send(settled(world), refund="7140.01")
 
@@ -96,7 +96,7 @@ def send(like: Settlement, *, refund: str) -> None:
         )
 
 
-def test_only_what_is_too_much_leaves_an_invoice(world: World) -> None:
+def test_only_an_overpayment_leaves_an_invoice(world: World) -> None:
     invoice, by = world.overpaid(Decimal(20)), world.finance.pk
     with violates("payment.overpayment"):
         leaves(invoice, by, -21)
@@ -106,14 +106,14 @@ def test_only_what_is_too_much_leaves_an_invoice(world: World) -> None:
         leaves(invoice, by, -1, reference="B-2")
 
 
-def test_what_is_settled_leaves_by_its_settlement(world: World) -> None:
+def test_settled_payments_are_refunded_by_their_settlement_only(world: World) -> None:
     invoice = world.overpaid(Decimal(20))
     world.conclude(world.request(contract_of(invoice)), "missed")
     with violates("payment.settled"):
         leaves(invoice, world.finance.pk, -20)
 
 
-def test_money_is_moved_whole_to_an_invoice_of_the_same_customer(world: World) -> None:
+def test_a_payment_is_moved_in_full_to_an_invoice_of_the_same_customer(world: World) -> None:
     invoice, by = world.overpaid(Decimal(20)), world.finance.pk
     other = world.invoice(world.active().milestones.get(position=1))
     dollars = world.invoice(world.active(currency="USD").milestones.get(position=1))
@@ -133,7 +133,7 @@ def test_money_is_moved_whole_to_an_invoice_of_the_same_customer(world: World) -
         leaves(other, by, 20, kind="moved", source=Payment.objects.get(amount=-20).pk)
 
 
-def test_money_that_leaves_for_another_invoice_arrives(world: World) -> None:
+def test_a_moved_payment_arrives_on_the_other_invoice(world: World) -> None:
     leaves(world.overpaid(Decimal(20)), world.finance.pk, -20, kind="moved")
     with violates("payment.moved_arrives"):
         connection.check_constraints()
@@ -175,7 +175,7 @@ def _wait_until_blocked(watcher: psycopg.Connection[Any], pid: int) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_that_take_the_same_overpayment_at_once_one_is_refused(
+def test_of_two_concurrent_refunds_of_an_overpayment_one_is_refused(
     transactional_db: None,
 ) -> None:
     world = World()

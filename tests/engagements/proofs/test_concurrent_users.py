@@ -1,7 +1,6 @@
 """Many users propose, approve, pay and issue invoices of one contract concurrently.
 
-`TWOFOLD_PROOF_ROUNDS=200 pytest -m soak tests/engagements/proofs/test_at_once.py --timeout 3600`
-runs 200 rounds.
+`TWOFOLD_PROOF_ROUNDS=200 pytest -m soak --timeout 3600` with this file runs 200 rounds.
 """
 
 from __future__ import annotations

@@ -134,6 +134,6 @@ def test_each_role_gets_its_status_on_every_route(client: Client, story: Story) 
             assert client.post(url).status_code == acts, (person, url)
 
 
-def test_a_step_needs_a_post(client: Client, story: Story) -> None:
+def test_actions_need_a_post(client: Client, story: Story) -> None:
     client.force_login(story.finance)
     assert client.get(reverse("settlement-approve", args=[story.settlement.pk])).status_code == 405

@@ -65,16 +65,14 @@ def measured_files(story: Story) -> list[str]:
     ]
 
 
-def test_everybody_of_the_house_reads_every_page(client: Client, story: Story) -> None:
+def test_all_staff_read_every_page(client: Client, story: Story) -> None:
     for person in (story.consultant, story.finance, story.admin):
         client.force_login(person)
         for url in [*pages(story), *measured_files(story)]:
             assert client.get(url).status_code == 200, url
 
 
-def test_a_customers_person_gets_404_on_every_page_of_the_house(
-    client: Client, story: Story
-) -> None:
+def test_customers_get_404_on_every_staff_page(client: Client, story: Story) -> None:
     for person in (story.signatory, story.stranger):
         client.force_login(person)
         for url in pages(story):
@@ -83,20 +81,20 @@ def test_a_customers_person_gets_404_on_every_page_of_the_house(
             assert client.post(url, {}).status_code == 404, url
 
 
-def test_finance_acts_on_nothing_here(client: Client, story: Story) -> None:
+def test_finance_gets_403_on_every_action(client: Client, story: Story) -> None:
     client.force_login(story.finance)
     for url in acts(story):
         assert client.post(url, {}).status_code == 403, url
 
 
-def test_finance_is_offered_no_button_that_it_may_not_press(client: Client, story: Story) -> None:
+def test_finance_sees_no_forbidden_button(client: Client, story: Story) -> None:
     client.force_login(story.finance)
     for url in pages(story):
         main = client.get(url).content.decode().partition("<main")[2]
         assert 'method="post"' not in main, url
 
 
-def test_an_anonymous_reader_is_sent_to_sign_in(client: Client, story: Story) -> None:
+def test_anonymous_requests_are_redirected_to_sign_in(client: Client, story: Story) -> None:
     sign_in = reverse("account_login")
     for url in [*pages(story), *measured_files(story)]:
         assert client.get(url)["Location"] == f"{sign_in}?next={url}", url
@@ -104,7 +102,7 @@ def test_an_anonymous_reader_is_sent_to_sign_in(client: Client, story: Story) ->
         assert client.post(url)["Location"].startswith(sign_in), url
 
 
-def test_what_is_posted_to_is_not_opened_by_a_link(client: Client, story: Story) -> None:
+def test_actions_decline_get(client: Client, story: Story) -> None:
     client.force_login(story.consultant)
     both = {reverse("engagement-new"), reverse("run-request", args=[story.reference])}
     for url in set(acts(story)) - both:
@@ -138,7 +136,7 @@ def test_an_internal_document_is_hidden_from_the_customer(client: Client, story:
     assert client.get(reverse("document", args=[document.pk])).status_code == 404
 
 
-def test_a_document_comes_as_it_was_stored(client: Client, story: Story) -> None:
+def test_a_document_is_served_as_stored(client: Client, story: Story) -> None:
     document = stored_document(story)
     url = reverse("document", args=[document.pk])
     for person in (story.signatory, story.finance):
@@ -151,7 +149,7 @@ def test_a_document_comes_as_it_was_stored(client: Client, story: Story) -> None
     assert client.get(f"{url}?download=yes")["Content-Disposition"].startswith("attachment")
 
 
-def test_a_document_that_the_browser_has_is_not_sent_again(client: Client, story: Story) -> None:
+def test_a_cached_document_is_not_sent_again(client: Client, story: Story) -> None:
     url = reverse("document", args=[stored_document(story).pk])
     client.force_login(story.consultant)
     etag = client.get(url)["ETag"]

@@ -51,14 +51,14 @@ def acts(story: Story) -> list[str]:
     ]
 
 
-def test_the_customers_own_people_open_every_page(client: Client, story: Story) -> None:
+def test_the_customers_people_open_every_page(client: Client, story: Story) -> None:
     for person in (story.signatory, story.viewer):
         client.force_login(person)
         for url in [reverse("portal"), *pages(story)]:
             assert client.get(url).status_code in SHOWN, url
 
 
-def test_another_customers_person_gets_404_everywhere(client: Client, story: Story) -> None:
+def test_other_customers_get_404_on_every_page(client: Client, story: Story) -> None:
     client.force_login(story.stranger)
     for url in pages(story):
         assert client.get(url).status_code == 404, url
@@ -66,7 +66,7 @@ def test_another_customers_person_gets_404_everywhere(client: Client, story: Sto
         assert client.post(url, {"agreed": "on"}).status_code == 404, url
 
 
-def test_an_anonymous_reader_is_sent_to_sign_in(client: Client, story: Story) -> None:
+def test_anonymous_requests_are_redirected_to_sign_in(client: Client, story: Story) -> None:
     sign_in = reverse("account_login")
     for url in [reverse("portal"), *pages(story)]:
         assert client.get(url)["Location"] == f"{sign_in}?next={url}"
@@ -74,7 +74,7 @@ def test_an_anonymous_reader_is_sent_to_sign_in(client: Client, story: Story) ->
         assert client.post(url)["Location"].startswith(sign_in)
 
 
-def test_the_house_may_look_at_the_portal_and_not_act_in_it(client: Client, story: Story) -> None:
+def test_staff_read_the_portal_and_cannot_act(client: Client, story: Story) -> None:
     for person in (story.consultant, story.finance, story.admin):
         client.force_login(person)
         for url in [reverse("portal"), *pages(story)]:
@@ -90,7 +90,7 @@ def test_a_viewer_cannot_bind_the_customer(client: Client, story: Story) -> None
         assert response.status_code == 403, url
 
 
-def test_another_engagements_run_is_not_found_under_this_one(client: Client, story: Story) -> None:
+def test_a_run_of_another_engagement_is_404(client: Client, story: Story) -> None:
     run = story.engagement.runs.get()
     other = stories.Engagement.objects.exclude(pk=story.engagement.pk).get()
     client.force_login(story.consultant)
@@ -110,7 +110,7 @@ def test_a_trial_is_not_shown_to_the_customer(client: Client) -> None:
         assert str(reverse("portal-run", args=[story.reference, trial.pk])) not in main
 
 
-def test_the_list_holds_the_own_customers_engagements_only(client: Client, story: Story) -> None:
+def test_the_list_has_only_the_customers_engagements(client: Client, story: Story) -> None:
     client.force_login(story.viewer)
     text = client.get(reverse("portal")).content.decode()
     assert story.engagement.title in text

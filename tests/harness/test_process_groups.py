@@ -44,7 +44,7 @@ def worked_s(first: int) -> float:
     return process_trees.processor_s(process_trees.members(first, None))
 
 
-def test_who_left_the_process_group_is_stopped_too(spinning: int) -> None:
+def test_a_process_outside_the_group_is_stopped_too(spinning: int) -> None:
     assert len(process_trees.members(spinning, None)) == 3
     process_trees.stop(spinning, None)
     before = worked_s(spinning)
@@ -67,7 +67,7 @@ ctypes.CDLL(None).syscall(60, 0)
 """
 
 
-def test_who_looks_dead_is_stopped_too() -> None:
+def test_a_process_that_looks_dead_is_stopped_too() -> None:
     with subprocess.Popen([sys.executable, "-c", LOOKS_DEAD], stdout=subprocess.PIPE) as found:
         assert found.stdout is not None
         found.stdout.readline()
@@ -126,7 +126,7 @@ while True:
 """
 
 
-def test_who_does_not_stand_yet_may_leave_the_kernel_and_not_compute() -> None:
+def test_a_stopping_process_may_leave_the_kernel_but_not_compute() -> None:
     asleep: process_trees.Threads = {1: ThreadState(stopped=False, switches=5, ran_ns=0)}
     assert not woke(asleep, {1: ThreadState(stopped=True, switches=8, ran_ns=900_000)})
     # One stretch of work in a thread that a flood of timers kept from ever standing.
@@ -154,7 +154,7 @@ def test_what_a_thread_calls_itself_is_not_read_as_the_kernels_word() -> None:
 
 
 @pytest.mark.parametrize("before_the_look", [False, True])
-def test_who_is_woken_while_stopped_is_told_however_little_it_does(before_the_look: bool) -> None:
+def test_a_process_woken_while_stopped_is_reported(before_the_look: bool) -> None:
     with subprocess.Popen([sys.executable, "-c", SLEEPS], stdout=subprocess.PIPE) as found:
         assert found.stdout is not None
         found.stdout.readline()

@@ -60,7 +60,7 @@ def test_only_the_sole_signatory_accepts(world: World) -> None:
     world.accept(contract, Party.CUSTOMER)
 
 
-def test_an_amendment_names_whom_the_contract_names_as_long_as_they_may_sign(
+def test_an_amendment_keeps_the_sole_signatory_while_they_may_sign(
     world: World,
 ) -> None:
     contract = world.active(signatory=world.signatory)
@@ -80,13 +80,13 @@ def test_an_amendment_names_whom_the_contract_names_as_long_as_they_may_sign(
     assert [person["name"] for person in foreseen["signatories"]["customer"]] == ["Second"]
 
 
-def test_somebody_who_may_not_sign_is_not_named(world: World) -> None:
+def test_a_person_without_the_right_to_sign_cannot_be_named(world: World) -> None:
     contract = world.drafted(signatory=world.viewer)
     with declined("contract.not_a_signatory"):
         offers.offer(contract=contract, by=world.consultant)
 
 
-def test_whom_the_contract_names_accepts_that_another_signs_from_then_on(
+def test_a_change_of_signatory_is_accepted_by_the_present_one(
     world: World, contract: ContractVersion, other: User
 ) -> None:
     version = offered(world, contract, other)
@@ -113,7 +113,7 @@ def test_whom_the_contract_names_accepts_that_another_signs_from_then_on(
     assert in_force(world, version, other).state == "accepted"
 
 
-def test_any_signatory_accepts_it_where_nobody_is_named_or_who_was_may_sign_no_more(
+def test_any_signatory_accepts_a_change_without_a_valid_sole_signatory(
     world: World, contract: ContractVersion, other: User
 ) -> None:
     version = offered(world, contract, other)
@@ -146,7 +146,7 @@ def test_a_new_signatory_is_another_person_with_the_right_to_sign(
         drafted(world, anyone, None)
 
 
-def test_the_document_names_who_signs_it_and_who_signs_later_versions(
+def test_the_document_names_present_and_later_signatories(
     world: World, contract: ContractVersion, other: User
 ) -> None:
     text = terms_of(offered(world, contract, other))["text"]

@@ -264,6 +264,7 @@ SPECTACULAR_SETTINGS = {
         "InvoiceState": "engagements.billing.models.Invoice.State",
         "MilestoneState": "engagements.contracts.milestones.models.Milestone.State",
         "RunState": "benchmarks.models.Run.State",
+        "DeliveryState": "engagements.notifications.webhooks.models.WebhookDelivery.State",
         "SettlementState": "engagements.settlements.models.Settlement.State",
     },
     "POSTPROCESSING_HOOKS": [

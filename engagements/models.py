@@ -24,6 +24,7 @@ from engagements.evidence import models as evidence
 from engagements.ledger import models as ledger
 from engagements.ledger import period_models
 from engagements.notifications import models as notifications
+from engagements.notifications.webhooks import models as webhooks
 from engagements.orders import models as orders
 from engagements.payouts import match_models, overpayment_models
 from engagements.payouts import models as payouts
@@ -67,5 +68,6 @@ __all__ = [
     "signing_models",
     "time_box",
     "token_models",
+    "webhooks",
     "write_off_models",
 ]

@@ -14,6 +14,7 @@ from engagements.common.queue import enqueue
 from engagements.event_log.models import Event
 from engagements.ledger import chart
 from engagements.notifications import delivery
+from engagements.notifications.webhooks import services as webhooks
 from engagements.payouts import refund_accounts
 from engagements.people import sign_ins
 from engagements.people.models import User
@@ -45,6 +46,7 @@ def end_other_sign_ins(sender: Any, *, request: HttpRequest, user: User, **kwarg
 def notify_people(sender: Any, *, event: Event, **kwargs: Any) -> None:
     """Notify the people whom the event concerns, by mail and on the site."""
     delivery.notify(event)
+    webhooks.notify(event)
 
 
 def propose_refund_account(sender: Any, *, event: Event, **kwargs: Any) -> None:

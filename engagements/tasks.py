@@ -19,6 +19,7 @@ from engagements.audit import findings, subjects
 from engagements.audit.models import Audit
 from engagements.billing import mails as invoice_mails
 from engagements.billing import reminders
+from engagements.common import queue
 from engagements.common.errors import ApplicationError
 from engagements.contracts import mails as contract_mails
 from engagements.contracts import offers
@@ -31,6 +32,7 @@ from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import anchors
 from engagements.evidence import reading
 from engagements.notifications import digests, mails, password_mails
+from engagements.notifications.webhooks import services as webhooks
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
 from engagements.settlements import finance_mails, queues
@@ -73,6 +75,12 @@ def send_mail(mail_id: int) -> bool:
 def send_password_mail(password_mail_id: int) -> bool:
     """Send a mail with which somebody chooses a password, unless it is sent."""
     return password_mails.send(password_mail_id=password_mail_id)
+
+
+@shared_task(soft_time_limit=60)
+def deliver_webhook(delivery_id: int) -> None:
+    """Send a message to a webhook, unless another worker does."""
+    webhooks.deliver(delivery_id=delivery_id)
 
 
 @shared_task
@@ -165,6 +173,11 @@ SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]
         lambda row: invoice_mails.write(document=row),
     ),
     "write digest": (lambda: digests.due(), lambda person: digests.write(person=person)),
+    "deliver webhooks": (
+        lambda: webhooks.waiting(),
+        # Sent by tasks: an endpoint that does not answer must not delay the sweep.
+        lambda pk: queue.send("deliver_webhook", pk),
+    ),
     "clear answers of the API": (_once, lambda _: idempotency.clear_old()),
     "send mail": (lambda: mails.waiting(), lambda pk: mails.send(mail_id=pk)),
     "send password mail": (

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
 from engagements.api import token_views as tokens
+from engagements.api import webhook_views as webhooks
 from engagements.audit import report_views
 from engagements.audit import views as audit
 from engagements.benchmark import urls as benchmark
@@ -114,6 +115,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("tokens/", tokens.show, name="tokens"),
     path("tokens/new/", tokens.create, name="token-create"),
     path("tokens/<int:pk>/revoke/", tokens.revoke, name="token-revoke"),
+    path("webhooks/", webhooks.show, name="webhooks"),
+    path("webhooks/new/", webhooks.create, name="webhook-create"),
+    path("webhooks/<int:pk>/remove/", webhooks.remove, name="webhook-remove"),
+    path("webhooks/deliveries/<int:pk>/replay/", webhooks.replay, name="webhook-replay"),
     path("tokens/accounts/new/", tokens.create_account, name="service-account-create"),
     path("tokens/accounts/<int:pk>/close/", tokens.close_account, name="service-account-close"),
     path("portal/", include("engagements.portal.urls")),

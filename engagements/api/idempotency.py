@@ -53,7 +53,7 @@ def idempotent(handler: Handler) -> Handler:
                 return _again(row, request)
             response = handler(view, request, *args, **kwargs)
             row.status = response.status_code
-            row.body = json.loads(JSONRenderer().render(response.data))
+            row.body = json.loads(JSONRenderer().render(response.data) or "null")
             row.save(update_fields=["status", "body"])
         return response
 

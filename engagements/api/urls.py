@@ -11,6 +11,7 @@ from engagements.api import (
     money_resources,
     run_resources,
     schema,
+    webhook_resources,
 )
 from engagements.common.uploads import takes_files
 from engagements.evidence.services import LARGEST_FILE_BYTES
@@ -31,6 +32,8 @@ RESOURCES = {
     "settlements": money_resources.Settlements,
     "documents": engagement_resources.Documents,
     "entries": money_resources.Entries,
+    "webhooks": webhook_resources.Webhooks,
+    "webhook-deliveries": webhook_resources.WebhookDeliveries,
 }
 
 router = SimpleRouter()

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from benchmarks.harness.cli import checking, folders, measuring
+from benchmarks.harness.cli import checking, folders, measuring, submitting
 from benchmarks.records import signatures
 
 
@@ -66,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     schema = commands.add_parser("schema", help="print the JSON Schema of a record or benchmark")
     schema.add_argument("of", choices=["record", "benchmark"], nargs="?", default="record")
     schema.set_defaults(do=checking.schema)
+    submitting.add_to(commands)
     keygen = commands.add_parser("keygen", help="create a signing key and print its public key")
     keygen.add_argument("file", type=Path, help="file for the private key")
     keygen.set_defaults(do=checking.keygen)

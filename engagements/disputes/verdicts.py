@@ -3,7 +3,8 @@
     before    repeat     then
     active    met        the target is met
     missed    met        the settlement is overturned: milestones are billed as after a met target
-    met       other      the work goes on; after its last day or attempt, the settlement is proposed
+    met       other      the work goes on; after its last day or attempt, the settlement is proposed,
+                         unless the repeat of another attempt met the target
 
 Other verdicts change no money. Money that was refunded already becomes due again only once two
 people of finance have booked it. A settlement by agreement stays.
@@ -54,12 +55,18 @@ def apply(dispute: MeasurementDispute, *, by: User) -> None:
     assert contract is not None  # an acceptance run has one
     contract.engagement = run.engagement = engagement
     if dispute.new_verdict != Verdict.MET:
-        if engagement.stage == Stage.MET and run.final_at is not None:
+        if engagement.stage == Stage.MET and run.final_at and not _met_by_another(run):
             _undo_met(engagement, contract, run)
     elif engagement.stage == Stage.ACTIVE:
         attempts.meet_by_repeat(engagement, contract, run)
     elif engagement.stage == Stage.MISSED:
         _overturn_or_wait(dispute, contract, by)
+
+
+def _met_by_another(run: EngagementRun) -> bool:
+    """Whether the repeat of another attempt met the target too."""
+    repeated = attempts.acceptance_runs(run.engagement).filter(repeat_verdict=Verdict.MET)
+    return repeated.exclude(pk=run.pk).exists()
 
 
 def _overturn_or_wait(dispute: MeasurementDispute, contract: ContractVersion, by: User) -> None:

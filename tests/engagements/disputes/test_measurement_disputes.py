@@ -262,6 +262,20 @@ def test_a_missed_repeat_takes_a_met_target_back(attempts: int, stage: Stage) ->
     assert handovers.handover_of(story.engagement) is None
 
 
+def test_a_target_that_two_repeats_decide_stays_met_by_one_of_them(story: Story) -> None:
+    first = run_of(story)
+    second = stories.measured(story, 2.6)
+    for run, speedup in ((first, 2.5), (second, 1.1)):
+        dispute = services.raise_dispute(
+            run=run, reason="Busy.", repeater="customer", by=story.signatory
+        )
+        given = {"document": run.run.benchmark.document, "source": run.run.solution.source}
+        content = sign(record(speedup=speedup, **given))
+        repeats.upload(dispute=dispute, content=content, by=story.signatory)
+    story.engagement.refresh_from_db()
+    assert story.engagement.stage == Stage.MET
+
+
 def test_the_database_undoes_no_verdict_without_a_repeat() -> None:
     story = stories.missed()
     run = run_of(story)

@@ -3,7 +3,7 @@
     before    repeat     then
     active    met        the target is met
     missed    met        the settlement is overturned: milestones are billed as after a met target
-    met       other      the work goes on; after its last day or attempt, the settlement is proposed,
+    met       other      the work goes on; after its last day or attempt it is settled,
                          unless the repeat of another attempt met the target
 
 Other verdicts change no money. Money that was refunded already becomes due again only once two

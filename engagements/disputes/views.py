@@ -170,6 +170,9 @@ def _rights(
         and dispute.proposed_by_id != user.pk
         and not services.awaits_source(dispute)
         and timezone.localdate() > services.repeat_awaited_until(dispute),
+        "asks_for_source": dispute.is_open
+        and not is_consultant
+        and services.awaits_source(dispute),
         "is_finance": access.is_finance(user),
         "may_book": access.is_finance(user)
         and not second_person.is_missing(

@@ -311,7 +311,10 @@ def test_the_source_is_released_for_the_repeat_alone(story: Story, client: Clien
     url = reverse("portal-run-file", args=[story.reference, run_of(story).pk, "candidate"])
     sign_in(client, story.signatory)
     assert client.get(url).status_code == 404
+    page = reverse("portal-run-dispute", args=[story.reference, run_of(story).pk])
+    assert client.get(page).context["asks_for_source"]
     services.release_source(dispute=dispute, by=story.consultant)
+    assert not client.get(page).context["asks_for_source"]
     assert b"prepare" in client.get(url).content
     client.force_login(story.viewer)
     assert client.get(url).status_code == 404

@@ -1,8 +1,12 @@
 """Health check of the site, for load balancers and people."""
 
+from smtplib import SMTPException
+
 import redis
 from django.conf import settings
 from django.core.cache import cache
+from django.core.files.storage import storages
+from django.core.mail import get_connection
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
@@ -33,6 +37,35 @@ def healthz(request: HttpRequest) -> JsonResponse:
         counts = cache.get_or_set("healthz-workers", _count_workers, WORKER_COUNT_TTL_S)
         result["workers"] = counts or {}
     return JsonResponse(result, status=200 if healthy else 503)
+
+
+def parts() -> dict[str, bool]:
+    """Which parts respond: database, broker, storage, mail server, workers of each queue."""
+    broker = _broker_responds()
+    counts = _count_workers() if broker else {}
+    return {
+        "database": _database_responds(),
+        "broker": broker,
+        "storage": _storage_responds(),
+        "mail": _mail_server_responds(),
+        **{f"worker_{queue}": bool(counts.get(queue)) for queue in QUEUES},
+    }
+
+
+def _storage_responds() -> bool:
+    try:
+        storages["records"].exists("health")
+    except Exception:  # each storage has errors of its own
+        return False
+    return True
+
+
+def _mail_server_responds() -> bool:
+    try:
+        with get_connection(timeout=2):
+            return True
+    except (OSError, SMTPException):
+        return False
 
 
 def _database_responds() -> bool:

@@ -1,15 +1,32 @@
 """Security middleware: CSP, null bytes in URLs, private caching, required second factors."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from engagements import access
+
+
+@require_safe
+def security_txt(request: HttpRequest) -> HttpResponse:
+    """Where to report a vulnerability (RFC 9116); 404 where no contact is configured."""
+    if not settings.TWOFOLD_SECURITY_CONTACT:
+        raise Http404
+    expires = timezone.now().replace(microsecond=0) + timedelta(days=180)
+    lines = (
+        f"Contact: {settings.TWOFOLD_SECURITY_CONTACT}",
+        f"Expires: {expires.isoformat().replace('+00:00', 'Z')}",
+        "Preferred-Languages: en",
+    )
+    return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")
 
 
 class ContentSecurityPolicyMiddleware:
@@ -66,7 +83,7 @@ class SecondFactorMiddleware:
     """
 
     # Pages of the account itself, and those without a user.
-    OPEN = ("/accounts/", "/healthz", "/static/")
+    OPEN = ("/accounts/", "/healthz", "/metrics", "/static/")
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -64,6 +64,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "consultancy.logs.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "consultancy.security.ContentSecurityPolicyMiddleware",
@@ -144,6 +145,7 @@ CELERY_TASK_ROUTES = {
     "benchmarks.tasks.check_benchmark": {"queue": "gpu"},
     "benchmarks.tasks.*": {"queue": "documents"},
     "engagements.tasks.*": {"queue": "documents"},
+    "consultancy.tasks.*": {"queue": "documents"},
 }
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE_FILENAME = str(TWOFOLD_HOME / "beat-schedule")
@@ -157,6 +159,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "engagements.tasks.sweep",
         "schedule": schedule(30.0),
         "options": {"expires": 30.0},
+    },
+    "verify the data once a day": {
+        "task": "consultancy.tasks.check_data",
+        "schedule": schedule(3600.0),
+        "options": {"expires": 3600.0},
     },
 }
 
@@ -325,8 +332,8 @@ SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
 SECURE_SSL_REDIRECT = PRODUCTION
-# The container's health check uses plain HTTP.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+# The container's health check and Prometheus use plain HTTP inside the network.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^metrics$"]
 globals().update(env.hsts(production=PRODUCTION))
 # W005 and W021 ask for subdomains and preload. Both affect hosts that Twofold does not serve, so
 # the operator decides.
@@ -334,14 +341,40 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 if env.flag("TWOFOLD_BEHIND_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
+# Prometheus reads /metrics with this token; without one the page is 404.
+TWOFOLD_METRICS_TOKEN = env.optional("TWOFOLD_METRICS_TOKEN")
+# In /.well-known/security.txt; without one the page is 404.
+TWOFOLD_SECURITY_CONTACT = env.optional("TWOFOLD_SECURITY_CONTACT")
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{levelname:7} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"context": {"()": "consultancy.logs.ContextFilter"}},
+    "formatters": {
+        "line": {"format": "{levelname:7} {name}: {message}", "style": "{"},
+        "json": {
+            "()": "pythonjsonlogger.json.JsonFormatter",
+            "format": "{levelname}{name}{message}{request}{task}{run}",
+            "style": "{",
+            "timestamp": "at",
+            "rename_fields": {"levelname": "level", "name": "logger"},
+        },
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": env.choice("TWOFOLD_LOG_FORMAT", ("line", "json")),
+            "filters": ["context"],
+        }
+    },
     "root": {
         "handlers": ["stderr"],
         "level": env.choice("TWOFOLD_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),
     },
-    "loggers": {"fontTools": {"level": "WARNING"}, "weasyprint": {"propagate": False}},
+    "loggers": {
+        "fontTools": {"level": "WARNING"},
+        "weasyprint": {"propagate": False},
+        # The development server prints its own line.
+        "twofold.access": {"level": "INFO" if PRODUCTION else "WARNING"},
+    },
 }

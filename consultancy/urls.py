@@ -8,6 +8,8 @@ from django.views.generic import RedirectView
 from consultancy.accounts import email_management_disabled
 from consultancy.demo import views as demo
 from consultancy.health import healthz
+from consultancy.monitoring.metrics import metrics
+from consultancy.security import security_txt
 
 handler400 = "consultancy.error_pages.bad_request"
 handler403 = "django.views.defaults.permission_denied"
@@ -16,6 +18,8 @@ handler500 = "consultancy.error_pages.server_error"
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
+    path("metrics", metrics, name="metrics"),
+    path(".well-known/security.txt", security_txt, name="security-txt"),
     re_path("^accounts/(?:email|confirm-email)/", email_management_disabled),
     path("accounts/", include("allauth.urls")),
     # The admin site uses the site's own sign-in, with its second factor.

@@ -1,0 +1,1 @@
+"""Metrics for Prometheus, and the checks that a worker repeats for them."""

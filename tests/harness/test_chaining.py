@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from benchmarks.harness.devices.chaining import Chain, Link
+from benchmarks.harness.devices.cpu import CpuDevice
+from benchmarks.harness.rounds import chain_costs
 from benchmarks.harness.sides import operators
 from benchmarks.records import documents
 from benchmarks.records.documents import InvalidBenchmark
@@ -140,12 +144,20 @@ def test_a_chain_of_an_input_without_signs_is_refused(change: dict[str, str]) ->
         documents.check(document)
 
 
-def test_chaining_is_timed_and_taken_off_under_the_fourth_rules_alone(measure: Measure) -> None:
-    record = measure("honest", rounds=2, held_back_shapes=0)
-    (workload,) = record["replicates"][0]["workloads"]
-    assert workload["chain_us"] > 0
-    earlier = measure("honest", rounds=2, held_back_shapes=0, rules=3)
-    assert "chain_us" not in earlier["replicates"][0]["workloads"][0]
+def test_chaining_is_timed_for_a_gpu_under_the_fourth_rules_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    processor = CpuDevice()
+    document = softmax_benchmark()
+    document["workloads"][0]["axes"] = {"rows": 64, "columns": 4096}
+    added_us = chain_costs.added_us(document, document["workloads"][0]["axes"], processor)
+    assert 0 <= added_us < 1e5
+    assert chain_costs.measured(document, processor) == {}
+    gpu: Any = SimpleNamespace(kind="cuda")
+    monkeypatch.setattr(chain_costs, "added_us", lambda *what: 7.0)
+    assert chain_costs.measured(document, gpu) == {"wide": 7.0}
+    document["protocol"]["rules"] = 3
+    assert chain_costs.measured(document, gpu) == {}
 
 
 def test_a_ratio_that_rests_on_the_time_of_chaining_is_no_met() -> None:

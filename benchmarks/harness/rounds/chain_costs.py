@@ -3,8 +3,9 @@
 Chaining is no part of the step, and both sides do it inside the clock: where the step is as short
 as the signing, 3x would be seen as 2.07x. So its time is taken off both sides, like a round's fixed
 cost. Too much would raise a ratio above 1. Therefore the quickest chained loop counts against the
-usual unchained one, on a GPU as one graph without launches, after the same copies that a side's
-launch makes: results are as warm, and inputs as cold, as a side finds them.
+usual unchained one, as one graph without launches, after the same copies that a side's launch
+makes: results are as warm, and inputs as cold, as a side finds them. On a processor, whose speed
+changes from minute to minute, nothing is taken off: on a busy one it was more than a round took.
 """
 
 import itertools
@@ -31,15 +32,17 @@ _SHARE_OF_FREE_MEMORY = 0.25
 
 def measured(document: Mapping[str, Any], device: Device) -> dict[str, float]:
     """By workload, us that chaining adds to a call; empty where nothing is taken off."""
-    if not document["definition"].get("chain") or not rules.take_off_chaining(document):
+    chained = document["definition"].get("chain") and rules.take_off_chaining(document)
+    if not chained or device.kind != "cuda":
         return {}
     return {
-        workload["name"]: _added_us(document, workload["axes"], device)
+        workload["name"]: added_us(document, workload["axes"], device)
         for workload in document["workloads"]
     }
 
 
-def _added_us(document: Mapping[str, Any], axes: Mapping[str, int], device: Device) -> float:
+def added_us(document: Mapping[str, Any], axes: Mapping[str, int], device: Device) -> float:
+    """What chaining adds to a call at one point of the axes, in us."""
     calls = _calls(document, axes, device)
     layouts = [
         Layout.plan(levels.specs(document["definition"], "program", part), axes, dtype, calls)

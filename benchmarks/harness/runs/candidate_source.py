@@ -20,20 +20,26 @@ _MODULES = (
     "unittest.mock",
 )
 _ATTRIBUTES = {
+    "CDLL",
+    "PyDLL",
     "__builtins__",
     "__closure__",
     "__code__",
     "__defaults__",
+    "__dict__",
     "__globals__",
     "__kwdefaults__",
+    "__setattr__",
     "__subclasses__",
     "__torch_dispatch__",
     "__torch_function__",
     "_getframe",
     "cell_contents",
+    "cdll",
     "f_back",
     "f_globals",
     "f_locals",
+    "from_address",
     "get_objects",
     "get_referents",
     "get_referrers",
@@ -47,7 +53,7 @@ _ATTRIBUTES = {
     "settrace",
     "tb_frame",
 }
-_CALLS = {"__import__", "compile", "delattr", "eval", "exec", "globals", "setattr"}
+_CALLS = {"__import__", "compile", "delattr", "eval", "exec", "globals", "setattr", "vars"}
 
 
 def patches(source: str, filename: str) -> list[str]:
@@ -61,6 +67,7 @@ def patches(source: str, filename: str) -> list[str]:
     except (SyntaxError, ValueError, RecursionError):
         return []
     imported = {name for node in ast.walk(tree) for name in _bound(node)}
+    imported |= {name for node in ast.walk(tree) for name in _aliases(node, imported)}
     return sorted({what for node in ast.walk(tree) for what in _reaches(node, imported)})
 
 
@@ -68,6 +75,13 @@ def _bound(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         for alias in node.names:
             yield alias.asname or alias.name.partition(".")[0]
+
+
+def _aliases(node: ast.AST, imported: set[str]) -> Iterator[str]:
+    """Further names of imported modules."""
+    value = node.value if isinstance(node, ast.Assign) else None
+    if isinstance(node, ast.Assign) and isinstance(value, ast.Name) and value.id in imported:
+        yield from (each.id for each in node.targets if isinstance(each, ast.Name))
 
 
 def _reaches(node: ast.AST, imported: set[str]) -> Iterator[str]:

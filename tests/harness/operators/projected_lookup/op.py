@@ -25,7 +25,6 @@ DEFINITION = Definition(
     ),
     program_inputs=(_IDS,),
     program_outputs=(TensorSpec(name="y", shape=("tokens", "hidden")),),
-    chain={"ids": "y"},
     tolerances={"float32": _TOLERANCE},
     held_back=HeldBack(free=("tokens",)),
 )

@@ -66,7 +66,7 @@ class Job(models.Model):
             models.CheckConstraint(
                 condition=(~Q(state="failed")) | ~Q(failure_reason=""),
                 name="%(class)s_fails_with_a_reason",
-                violation_error_message="A failed run says why.",
+                violation_error_message="A failed run needs a reason.",
             ),
         ]
 

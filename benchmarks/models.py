@@ -222,7 +222,7 @@ class Record(models.Model):
                 condition=Q(verdict__in=["invalid", "disqualified"])
                 | Q(ratio__isnull=False, low__isnull=False, high__isnull=False),
                 name="record_verdict_rests_on_a_ratio",
-                violation_error_message="A verdict about the target rests on a measured ratio.",
+                violation_error_message="A verdict about the target needs a measured ratio.",
             ),
         ]
         triggers: ClassVar = [

@@ -31,7 +31,7 @@ class SigningKey(models.Model):
             models.CheckConstraint(
                 condition=Q(key_id__regex=r"^[0-9a-f]{16}$"),
                 name="signing_key_has_its_id",
-                violation_error_message="A key is known by 16 hexadecimal digits.",
+                violation_error_message="A key id has 16 hexadecimal digits.",
             ),
         ]
         triggers: ClassVar = [

@@ -42,7 +42,7 @@ COMMENT ON TRIGGER {{pgid}} ON {{table}} IS '{{hash}}';
 class OwnersTriggerSql(TriggerSql):
     """A function with the rights of the tables' owner: the site's role may not write its table.
 
-    The search path is fixed, so that nobody slips in a table of their own.
+    The search path is fixed, so that no other schema can shadow a table.
     """
 
     rights = "SECURITY DEFINER SET search_path = public, pg_temp"

@@ -167,7 +167,7 @@ CELERY_BEAT_SCHEDULE = {
     },
 }
 
-# Static files are served by the web process, records kept in a bucket or a folder.
+# The web process serves static files; records are in a bucket or a folder.
 STATIC_URL = "static/"
 STATIC_ROOT = env.path("TWOFOLD_STATIC_ROOT", TWOFOLD_HOME / "static")
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not PRODUCTION

@@ -2,7 +2,7 @@
 
 - Staff members have a role, and every role sees every engagement. *Consultants* do the work.
   *Finance* bills, records payments, approves and pays settlements. *Admins* manage users and may
-  do a consultant's work, but move no money: who grants roles must not also approve payments.
+  do a consultant's work, but move no money: granting roles and approving payments stay apart.
   Being a Django superuser changes none of this.
 - A customer's people have a membership. They see their customer's engagements, as far as content
   is meant for them. Signatories may also bind the customer.
@@ -76,7 +76,7 @@ def _has_role(user: Person | None, *roles: Role) -> bool:
 def may_sign(user: Person | None, customer: Customer) -> bool:
     """Whether `user` may bind `customer`: an active signatory of it.
 
-    Nobody of the house may, whatever membership they were given: a contract has two sides. Nor
+    Staff members may not, even with a membership: a contract has two sides. Nor
     may a service account: a person signs.
     """
     return (
@@ -188,18 +188,18 @@ def invoice_for(user: Person, pk: int) -> Invoice:
 
 
 def payment_for(user: Person, pk: int) -> Payment:
-    """A payment, for people of the house."""
+    """A payment, for staff."""
     admit_staff(user)
     return _one(_rows("Payment").filter(pk=pk).select_related("invoice__engagement"), "payment")
 
 
 def customer_for(user: Person, pk: int) -> Customer:
-    """A customer: any for people of the house, their own for its members."""
+    """A customer: any for staff, their own for its members."""
     return _one(customers_for(user).filter(pk=pk), "customer")
 
 
 def settlement_for(user: Person, pk: int) -> Settlement:
-    """A settlement, for people of the house. Customers read it in their documents."""
+    """A settlement, for staff. Customers read it in their documents."""
     if not is_staff_member(user):
         raise Http404("No such settlement.")
     return _one(
@@ -213,7 +213,7 @@ def settlement_for(user: Person, pk: int) -> Settlement:
 
 
 def entry_for(user: Person, pk: int) -> Entry:
-    """An entry of the ledger, for people of the house."""
+    """An entry of the ledger, for staff."""
     rows = rows_for(user, "Entry").filter(pk=pk)
     return _one(rows.select_related("engagement__customer", "document"), "entry")
 
@@ -226,7 +226,7 @@ def overpayment_refund_for(user: Person, pk: int) -> OverpaymentRefund:
 
 
 def transfer_file_for(user: Person, pk: int) -> TransferFile:
-    """A file of refunds, for people of the house."""
+    """A transfer file of refunds, for staff."""
     admit_staff(user)
     return _one(_rows("TransferFile").filter(pk=pk).select_related("made_by"), "file")
 
@@ -294,13 +294,13 @@ def _one(rows: QuerySet[Any], noun: str) -> Any:
 
 
 def admit_staff(user: Person) -> None:
-    """404 for everybody who is not of the house."""
+    """Raise 404 for everyone but staff."""
     if not is_staff_member(user):
         raise Http404("No such page.")
 
 
 def admit_consultant(user: Person) -> None:
-    """404 for customers' people, 403 for people of the house who do no consultant's work."""
+    """Raise 404 for customers' people and 403 for staff without a consultant's rights."""
     admit_staff(user)
     if not is_consultant(user):
         raise PermissionDenied("Only consultants may do this.")

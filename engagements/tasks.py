@@ -1,4 +1,4 @@
-"""What the workers do for engagements: conclude runs, read evidence, issue documents, and sweep.
+"""Tasks of the workers: conclude runs, read evidence, issue documents, and sweep.
 
 A task takes an id and calls a service, which looks again under a lock; delivered twice, it
 changes nothing the second time.
@@ -73,7 +73,7 @@ def send_mail(mail_id: int) -> bool:
 
 @shared_task
 def send_password_mail(password_mail_id: int) -> bool:
-    """Send a mail with which somebody chooses a password, unless it is sent."""
+    """Send a mail with a link to choose a password, unless it was sent."""
     return password_mails.send(password_mail_id=password_mail_id)
 
 
@@ -126,7 +126,7 @@ def _once() -> Iterable[None]:
     return [None]
 
 
-# What the sweep does, in this order: the rows that are due, and what is done with each.
+# The steps of the sweep, in order: a query of due rows, and the service for each.
 SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]] = {
     "conclude run": (_unconcluded_runs, lambda run: runs.conclude(run=run)),
     # Before the end of the time-box, which waiting for the customer moves.
@@ -189,7 +189,7 @@ SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]
 
 @shared_task
 def sweep() -> None:
-    """Do what is due: lost messages, deadlines, missing documents, unsent mail.
+    """Handle lost messages, deadlines, missing documents and unsent mail.
 
     An error is logged and stops neither the other rows nor the other steps.
     """

@@ -207,7 +207,7 @@ def sign(record: Mapping[str, Any], key: SigningKey | None) -> bytes:
 
 
 def countersign(content: bytes, key: SigningKey, role: str) -> bytes:
-    """A record's file with the signature of another party added, over what the referee signed.
+    """A record's file with the signature of another party added, over the referee's signed content.
 
     Signing again with the same key changes nothing.
     """

@@ -73,7 +73,7 @@ def _incomplete(record: Mapping[str, Any], replicate: Mapping[str, Any]) -> list
         if min(times_us, default=0.0) * workload["calls"] <= workload["overhead_us"]:
             reasons.append(
                 f"workload {name}: a round was hardly longer than an empty one, so its time "
-                "cannot be told; the benchmark needs a longer round_ms or more max_calls"
+                "cannot be measured; the benchmark needs a longer round_ms or more max_calls"
             )
         if not _watched_throughout(workload):
             reasons.append(f"workload {name}: its telemetry is not one reading a round and side")

@@ -38,7 +38,7 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass
 class Manifest:
-    """What an archive holds. `members` maps each member's name to its SHA-256."""
+    """The contents of an archive. `members` maps each member's name to its SHA-256."""
 
     created_at: str
     event_anchor: str | None
@@ -139,7 +139,7 @@ def _write_tar(packed: IO[bytes]) -> Manifest:
 
 
 class _Hashing:
-    """A reader that hashes what it reads."""
+    """A reader that hashes its input."""
 
     def __init__(self, source: object) -> None:
         self.source = source

@@ -39,7 +39,7 @@ class StoredFile:
         return cast("IO[bytes]", _storage().open(self.name, "rb"))
 
     def fault(self) -> str | None:
-        """What is wrong with the file, or None."""
+        """The fault of the file, or None."""
         try:
             found = (
                 records.digest_of(records.load(self._read())) if self.is_record else self._hash()
@@ -61,7 +61,7 @@ class StoredFile:
 
 @dataclass
 class Part:
-    """One part of the data: how many items were checked, and what is wrong."""
+    """One part of the data: the number of checked items, and the faults."""
 
     name: str
     count: int = 0

@@ -57,6 +57,6 @@ def submit(given: DemoEvidence, *, engagement: Engagement, respondent: User, by:
 
 
 def set_subject(given: DemoEvidence, *, audit: Audit, work: Work, by: User) -> None:
-    """Set what is audited, which computes the findings."""
+    """Set the audited operator, which computes the findings."""
     subjects.set_needs(audit=audit, needs=given.needs, by=by)
     subjects.set_work(audit=audit, work=work, by=by)

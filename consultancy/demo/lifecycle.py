@@ -211,7 +211,7 @@ def bill_released(contract: ContractVersion, *, users: DemoUsers) -> int:
 
 
 def collect(contract: ContractVersion, *, users: DemoUsers) -> None:
-    """Bill what the signature released, and record its payment."""
+    """Bill the milestones released on signature, and record the payment."""
     bill_released(contract, users=users)
     for invoice in open_invoices().filter(engagement=contract.engagement):
         payment = payments.record(

@@ -28,7 +28,7 @@ class ReceivedMail:
 
 
 def mails() -> list[ReceivedMail]:
-    """The newest mails, newest first; none where mails are not kept in files."""
+    """The newest mails, newest first; none unless mails are written to files."""
     folder = getattr(settings, "EMAIL_FILE_PATH", None)
     if not folder:
         return []

@@ -60,7 +60,7 @@ class Opened:
 
 @transaction.atomic
 def build(users: DemoUsers) -> list[Engagement]:
-    """Build all engagements of the portfolio; what they enqueue is sent when all are stored."""
+    """Build all engagements of the portfolio; their tasks are sent when all are stored."""
     with days_ago(LONG_AGO):
         met, missed, closed, overdue = (
             _signed(scenario, users, record=record)

@@ -37,7 +37,7 @@ def services() -> dict[str, Service]:
 
 @contextlib.contextmanager
 def running() -> Iterator[None]:
-    """Run the services; on exit stop those that this call started and nobody else uses."""
+    """Run the services; on exit stop those that this call started and no other process uses."""
     with contextlib.ExitStack() as stack:
         for service in services().values():
             if service.start():

@@ -54,7 +54,7 @@ def choose_traffic(*, audit: Audit, traffic: str | None, by: User) -> Verdict:
 
 @transaction.atomic
 def set_needs(*, audit: Audit, needs: Needs | None, by: User) -> Verdict:
-    """Set what the operator must do."""
+    """Set the needs of the operator."""
     return _set(_open(audit, by), by, "The operator's needs were set.", needs=needs)
 
 

@@ -5,7 +5,7 @@ took 70 ms to plan.
 """
 
 # Sums of their own are computed once for a row, however many figures read them; the planner would
-# copy anything less. OFFSET 0 says the same of what is no sum.
+# copy anything less. OFFSET 0 does the same for other queries.
 CREATE_VIEW = """
 CREATE VIEW engagements_invoicebalance AS
 WITH opened AS NOT MATERIALIZED (

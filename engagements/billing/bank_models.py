@@ -157,5 +157,5 @@ class BankLine(models.Model):
 
     @property
     def is_credit(self) -> bool:
-        """Whether money came in."""
+        """Whether it is an incoming payment."""
         return self.amount > 0

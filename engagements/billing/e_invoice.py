@@ -69,7 +69,7 @@ def xrechnung(facts: dict[str, Any]) -> bytes:
 
 
 def missing_for_xrechnung(facts: dict[str, Any]) -> list[str]:
-    """What the facts lack for an XRechnung, as in "a buyer reference"."""
+    """The facts missing for an XRechnung, such as "a buyer reference"."""
     contact = facts.get("contact") or {}
     wanted = {
         "an e-invoice": facts.get("e_invoice"),

@@ -131,7 +131,7 @@ def require_confirmed(payments: QuerySet[Payment]) -> None:
     waiting = unconfirmed(payments.all()).select_related("invoice").first()
     if waiting is not None:
         raise ApplicationError(
-            f"Payment {waiting.reference} of {waiting.invoice.reference} was keyed by hand: "
+            f"Payment {waiting.reference} of {waiting.invoice.reference} was entered manually: "
             "a bank line or another person of finance confirms it first.",
             code="payment.unconfirmed",
         )

@@ -82,7 +82,7 @@ def void(*, write_off: WriteOff, reason: str, by: User) -> WriteOff:
 
 
 def written_off_alone(invoice: Invoice) -> Decimal:
-    """What was written off of the invoice without a second person."""
+    """The sum written off an invoice without a second person."""
     rows = invoice.write_offs.filter(state=State.POSTED, approved_by__isnull=True)
     return sum((abs(row.amount) for row in rows), Decimal(0))
 

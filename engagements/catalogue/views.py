@@ -67,11 +67,11 @@ def operator(request: HttpRequest, name: str) -> HttpResponse:
     page = catalogue.page(name)
     if page is None:
         raise Http404("No such operator.")
-    told = {
+    texts = {
         "readme": as_html(page.readme),
         "summary": as_html(page.entry.definition.summary),
     }
-    return render(request, "catalogue/operator.html", {"page": page, **told})
+    return render(request, "catalogue/operator.html", {"page": page, **texts})
 
 
 @require_safe

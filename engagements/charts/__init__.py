@@ -1,4 +1,4 @@
-"""Pictures of what was measured, as SVG, for the pages and for the documents alike.
+"""Charts of measurements as SVG, for pages and documents.
 
 Pure functions: a record (or a run's progress) in, an SVG string out. `theme` is
 

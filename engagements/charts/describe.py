@@ -78,7 +78,7 @@ def roofline(record: Data) -> str:
 
 
 def estimate_history(progress: Data) -> str:
-    """Where the estimate stands."""
+    """The present estimate."""
     history = progress.get("history") or []
     if not history:
         return "No estimate yet."

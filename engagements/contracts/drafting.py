@@ -48,7 +48,7 @@ class MilestoneDraft:
 
 @dataclass(frozen=True)
 class PauseDraft:
-    """Days on which the clock is stopped, both included: who is waited for, and why."""
+    """A pause of the clock, both days included: the awaited party and the reason."""
 
     starts_on: date
     ends_on: date

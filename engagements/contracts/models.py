@@ -58,7 +58,7 @@ class ContractVersion(ClauseOptions):
         OUTSIDE = "outside_scope", "Outside the scope of VAT"
 
     class Amendment(models.TextChoices):
-        """What an amendment changes."""
+        """The subject of an amendment."""
 
         MORE_TIME = "more_time", "More time"
         PAUSE = "pause", "A pause"
@@ -226,7 +226,7 @@ class ContractVersion(ClauseOptions):
                     & ~Q(amendment_reason="")
                 ),
                 name="contract_amendment_says_what_and_why",
-                violation_error_message="Enter what the amendment changes, and the reason.",
+                violation_error_message="Enter the change and the reason.",
             ),
             models.CheckConstraint(
                 condition=Q(state="draft", sealed_at__isnull=True, digest="", canonical=None)

@@ -1,4 +1,4 @@
-"""Who may accept a contract for the customer."""
+"""Signatories: the people who may accept a contract for the customer."""
 
 from __future__ import annotations
 

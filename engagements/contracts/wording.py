@@ -105,7 +105,7 @@ def refund(terms: Terms) -> str:
         return ""
     return (
         f"A refund is paid within {days(count)} of the settlement being proposed. A dispute "
-        "suspends this period; it starts anew when the dispute ends."
+        "suspends this period; it starts again when the dispute ends."
     )
 
 

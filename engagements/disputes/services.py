@@ -251,7 +251,7 @@ def end(dispute: MeasurementDispute, state: State, outcome: str, by: User) -> No
 
 
 def record(dispute: MeasurementDispute, verb: str, summary: str, by: User) -> None:
-    """Record an event of a dispute, and mail the lead about what the customer did.
+    """Record an event of a dispute, and mail the lead about the customer's steps.
 
     Signatories and finance are mailed by the event.
     """

@@ -138,7 +138,7 @@ def _credited_lines(rows: Iterable[Settlement]) -> list[InvoiceLine]:
 
 
 def _reinstate(engagement: Engagement, credited: list[InvoiceLine]) -> None:
-    """Reinstate what settlements voided or credited, to be billed anew.
+    """Reinstate what settlements voided or credited, to be billed again.
 
     A line credited in part is first credited in full: a milestone is billed by one invoice. Its
     payments stay on the old invoice as an overpayment, or count after a refund.
@@ -149,7 +149,7 @@ def _reinstate(engagement: Engagement, credited: list[InvoiceLine]) -> None:
         if line.milestone is not None and remaining > 0:
             by_invoice.setdefault(line.invoice, {})[line] = remaining
     for invoice, parts in by_invoice.items():
-        reason = f"{OVERTURNED} It is billed anew."
+        reason = f"{OVERTURNED} It is billed again."
         credit_notes.credit(invoice=invoice, reason=reason, by=None, lines=parts)
     voided = {line.milestone_id for line in credited if line.milestone_id}
     for event in Event.objects.filter(engagement=engagement, verb="settlement.proposed"):

@@ -57,7 +57,7 @@ def validate(content: bytes, *, issued: bytes) -> ExternalSignature:
         )
     if added <= 0 or not content.startswith(issued):
         raise ApplicationError(
-            "Sign the PDF of this contract as issued, and upload it without saving it anew.",
+            "Sign the PDF of this contract as issued, and upload it unchanged otherwise.",
             code="countersignature.other_document",
         )
     answer = _answer(len(issued).to_bytes(8, "big") + issued + content)
@@ -74,7 +74,7 @@ def validate(content: bytes, *, issued: bytes) -> ExternalSignature:
 
 
 def _answer(given: bytes) -> dict[str, Any]:
-    """What the script answers; a process that fails or takes too long cannot read the file."""
+    """The script's answer; a failure or a timeout counts as an unreadable file."""
     try:
         ended = subprocess.run(
             [sys.executable, "-I", str(_SCRIPT)],

@@ -24,7 +24,7 @@ TIMESTAMP_SECONDS = 30
 
 
 def level_text() -> str:
-    """What the signature of a document proves about its time, in a sentence for readers."""
+    """A sentence about the time that a document's signature proves."""
     if settings.TWOFOLD_TIMESTAMP_URL:
         return (
             "This file has an electronic seal (PAdES B-T). A time-stamp authority confirms when "

@@ -15,7 +15,7 @@ from engagements.people.approval_models import SoleApproval, SoleOwner
 @finance_page
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Who may do what, which rule enforces it, and which test proves it."""
+    """Show each control: the permitted people, the rule that enforces it, and its test."""
     context = {
         "capabilities": controls.capabilities(),
         "principles": controls.PRINCIPLES,

@@ -1,4 +1,4 @@
-"""Controls over money, for an auditor: who may do what, what enforces it, and which test proves it.
+"""Controls over money, for an auditor: permission, enforcement, and the test that proves it.
 
 Each control names the service's error code and the trigger or constraint of the database. A test
 requires that all of them, and the proving tests, exist.

@@ -1,4 +1,4 @@
-"""Give somebody the finance role: an admin proposes, two people of finance confirm."""
+"""Grant the finance role: an admin proposes, two people of finance confirm."""
 
 from __future__ import annotations
 

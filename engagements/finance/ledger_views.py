@@ -65,7 +65,7 @@ def _balance_cells(row: ledger.BalanceRow) -> Sequence[Any]:
 @finance_page
 @require_safe
 def account(request: HttpRequest, code: str, currency: str) -> HttpResponse:
-    """An account in one currency: its legs from the newest, and where it stands by engagement."""
+    """Show an account in one currency: its legs, newest first, and its balance by engagement."""
     row = get_object_or_404(Account, code=code)
     before = _place(request.GET.get("before", ""))
     text = request.GET.get("q", "").strip()

@@ -66,7 +66,7 @@ class ReversalForm(forms.Form):
 @finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def propose(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show what a reversal leads to; with `confirm`, propose it."""
+    """Show the consequences of a reversal; with `confirm`, propose it."""
     payment = access.payment_for(request.user, pk)
     if payment.kind != Payment.Kind.RECEIVED:
         raise Http404("Only received payments are reversed.")
@@ -102,7 +102,7 @@ def propose(request: HttpRequest, pk: int) -> HttpResponse:
 @finance_page
 @require_http_methods(["GET", "HEAD"])
 def show(request: HttpRequest, pk: int) -> HttpResponse:
-    """One reversal with what it leads to, and the buttons of the second person."""
+    """Show a reversal with its consequences and the second person's buttons."""
     row = _reversal(request, pk)
     is_open = row.state == State.PROPOSED
     rows = reversals.payments_reversed_with(row.payment, row.cause) if is_open else []

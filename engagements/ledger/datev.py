@@ -198,7 +198,7 @@ def debtor_number(customer: Customer, *, digits: int = ACCOUNT_DIGITS) -> str:
 
 
 def account_number(account: Account, *, skr: str, digits: int = ACCOUNT_DIGITS) -> str:
-    """An account's number in a chart; a number that finance has edited is kept."""
+    """An account's number in a chart; finance's own number takes precedence."""
     is_edited = account.datev_number != _DEFAULTS.get(account.code)
     is_kept = skr == SKR04 or is_edited
     number = account.datev_number if is_kept else chart.SKR03[account.code]

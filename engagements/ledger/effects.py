@@ -53,7 +53,7 @@ def credited(position: Positions, *, net: Decimal, tax: Decimal) -> Effect:
 def credited_after_met(
     position: Positions, *, net: Decimal, tax: Decimal, audit: Decimal, billed_again: Decimal
 ) -> Effect:
-    """A credit note after the target was met: it reduces the revenue of what it credits.
+    """A credit note after the target was met: it reduces the revenue of the credited services.
 
     `audit` is the net credited on the audit's line. `billed_again` is the net that another
     invoice will bill, which stays revenue.
@@ -202,12 +202,12 @@ def transferred(amount: Decimal) -> Effect:
 
 
 def returned(amount: Decimal) -> Effect:
-    """A transfer that was executed came back on a bank line: the refund is payable again."""
+    """The bank returned an executed transfer: the refund is payable again."""
     return moved(amount, source=chart.REFUND_PAYABLE, to=chart.SUSPENSE)
 
 
 def returned_overpayment(position: Positions, amount: Decimal) -> Effect:
-    """The refund of an overpayment that was executed came back on a bank line."""
+    """The bank returned an executed refund of an overpayment."""
     return _incoming(position, amount, at=chart.SUSPENSE)
 
 

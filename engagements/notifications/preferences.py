@@ -23,7 +23,7 @@ def choose(*, person: User, channels: Mapping[Topic, Channel]) -> None:
 
 
 def chosen(person: User) -> dict[Topic, Channel]:
-    """The channel of every topic for `person`: the chosen one, or what the default comes to."""
+    """The channel of every topic for `person`: the chosen one, or the default."""
     rows = Preference.objects.filter(person=person).values_list("topic", "channel")
     stored = {Topic(topic): Channel(channel) for topic, channel in rows}
     return {topic: stored.get(topic, _default(person, topic)) for topic in Topic}

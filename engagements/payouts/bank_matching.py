@@ -87,7 +87,7 @@ def refunds_named_by(line: BankLine) -> list[Refund]:
 def candidates(line: BankLine) -> list[Refund]:
     """Refunds that a line may show, for a person to choose from.
 
-    Over exactly its amount; a returned one may be less by what the bank kept.
+    Over exactly its amount; a returned one may be less by the bank's charge.
     """
     kind, amount = kind_of(line), abs(line.amount)
     most = amount + (settings.WRITE_OFF_LIMIT if kind == Kind.RETURNED else 0)
@@ -178,7 +178,7 @@ def _require_our_payee(line: BankLine, targets: Sequence[Refund]) -> None:
 
 
 def _charges(line: BankLine, targets: Sequence[Refund]) -> Decimal:
-    """What the bank kept of one returned refund; zero where that is above the limit."""
+    """The bank's charge on a returned refund; zero above the limit."""
     if not line.is_credit or len(targets) != 1:
         return Decimal(0)
     kept = targets[0].amount - line.amount

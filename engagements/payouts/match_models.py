@@ -57,7 +57,7 @@ class TransferMatch(models.Model):
                 condition=Q(transfer__isnull=False, overpayment_refund__isnull=True)
                 | Q(transfer__isnull=True, overpayment_refund__isnull=False),
                 name="transfer_match_is_of_one_refund",
-                violation_error_message="A match is of one refund.",
+                violation_error_message="A match needs exactly one refund.",
             ),
             models.CheckConstraint(
                 condition=Q(amount__gt=0),
@@ -68,7 +68,7 @@ class TransferMatch(models.Model):
                 condition=Q(charges=0)
                 | Q(kind="returned", charges__gt=0, charges__lte=F("amount") / 2),
                 name="transfer_match_charges_are_of_a_return",
-                violation_error_message="The bank keeps at most half of a returned refund.",
+                violation_error_message="The bank's charge is at most half of a returned refund.",
             ),
         ]
         triggers: ClassVar = [AppendOnly(), CHECK_MATCH]

@@ -66,7 +66,7 @@ def overpayment_refund_returned(refund: OverpaymentRefund, *, dated_on: date) ->
 
 
 def return_charged(match: TransferMatch, engagement: Engagement) -> Entry | None:
-    """Post what the bank kept of a returned refund; its line shows the rest."""
+    """Post the bank's charge on a returned refund; its line shows the remainder."""
     line = match.line
     effect = effects.moved(match.charges, source=chart.SUSPENSE, to=chart.BANK_CHARGES)
     position = positions_of(engagement, line.currency)

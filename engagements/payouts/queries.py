@@ -46,7 +46,7 @@ def overpaid_amount(invoice: InvoiceWithBalance) -> Decimal:
 def remaining_overpayment(invoice: InvoiceWithBalance, refund: OverpaymentRefund | None) -> Decimal:
     """The overpaid amount (gross) less that of an open `refund`.
 
-    A proposed refund still lies on the invoice; a sent one has left it.
+    A proposed refund is still on the invoice; a sent one has left it.
     """
     is_proposed = refund is not None and refund.state == OverpaymentRefund.State.PROPOSED
     proposed = refund.amount if refund is not None and is_proposed else Decimal(0)

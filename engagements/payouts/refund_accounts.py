@@ -1,7 +1,7 @@
 """Customers' bank accounts for refunds: proposed by us or the payer's bank, confirmed by them.
 
-The newest confirmed account is in use, from `REFUND_ACCOUNT_WAIT` after its confirmation. Whoever
-of finance set it neither approves nor sends a refund to it.
+The newest confirmed account is in use, from `REFUND_ACCOUNT_WAIT` after its confirmation. The
+person of finance who set it neither approves nor sends a refund to it.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def require_other_people(
                 others=setters,
                 subject=subject,
                 code="refund_account.same_person",
-                message="Whoever entered the refund account neither approves nor sends the refund.",
+                message="You entered the refund account: other people approve and send the refund.",
             )
 
 

@@ -40,7 +40,7 @@ State = Settlement.State
 
 @dataclass(frozen=True)
 class Payee:
-    """One transfer of a file: amount in euros, account, and what the customer reads."""
+    """One transfer of a file: amount in euros, account, and remittance information."""
 
     amount: Decimal
     account: BankAccount

@@ -96,7 +96,7 @@ class FinanceGrant(Proposal):
             models.CheckConstraint(
                 condition=~Q(proposed_by=F("user")),
                 name="finance_grant_is_proposed_by_another",
-                violation_error_message="Nobody gives themselves the finance role.",
+                violation_error_message="Another admin must grant you the finance role.",
             ),
             models.CheckConstraint(
                 condition=Q(confirmed_by__isnull=True, confirmed_at__isnull=True)

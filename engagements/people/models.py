@@ -23,7 +23,7 @@ from engagements.people.triggers import (
     GRANT_FINANCE_BY_TWO,
 )
 
-# CLDR lists these beside the countries of ISO 3166-1; nobody has an address in them.
+# CLDR lists these beside the countries of ISO 3166-1; no postal address is in them.
 _NOT_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
 _NAMES = Locale("en").territories
 COUNTRIES = (

@@ -67,7 +67,7 @@ def may_decide(row: Decision, *, to: str, by: User) -> bool:
 def decide(row: Decision, *, to: str, by: User | None) -> None:
     """Move a row that `may_decide` allows to the state `to`, and save it.
 
-    Without `by` nobody approved it, as for a write-off up to the limit.
+    `by` is None without an approval, as for a write-off up to the limit.
     """
     row.state, row.decided_at = to, timezone.now()
     row.approved_by = None if to == "voided" else by

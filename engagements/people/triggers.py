@@ -7,7 +7,7 @@ from pgtrigger.core import Condition, Operation
 
 from benchmarks.triggers import CHANGES, IS_SITE_ROLE, OwnersTrigger, Trigger, refuse
 
-# The count never falls: somebody's older copy of the row may be saved late.
+# The count never falls: an older copy of the row may be saved late.
 COUNT_ACCESS_CHANGES = Trigger(
     name="count_access_changes",
     when=pgtrigger.Before,
@@ -38,7 +38,7 @@ COUNT_MEMBERSHIP_CHANGES = Trigger(
 )
 
 # The site's role writes no role "finance": the confirmation of a grant does, as the owner. With a
-# new address somebody else would sign in as this person of finance, so the role ends.
+# new address another person could sign in with this role, so the role ends.
 GRANT_FINANCE_BY_TWO = Trigger(
     name="finance_by_two",
     when=pgtrigger.Before,
@@ -54,7 +54,7 @@ GRANT_FINANCE_BY_TWO = Trigger(
     """,
 )
 
-# A confirmation is by somebody who is of finance at that moment.
+# The person who confirms has the finance role at that moment.
 CONFIRMED_BY_FINANCE = Trigger(
     name="confirmed_by_finance",
     when=pgtrigger.Before,

@@ -34,7 +34,7 @@ class EndForCauseForm(forms.Form):
 @portal_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def end_for_cause(request: HttpRequest, reference: str) -> HttpResponse:
-    """Show what an end for cause means for the money; POST ends the contract, signed in afresh."""
+    """Show the consequences of an end for cause; POST ends it after a fresh sign-in."""
     engagement = access.engagement_for(request.user, reference)
     contract = versions.contract_in_force(engagement)
     if contract is None:

@@ -1,4 +1,4 @@
-"""Verify a digest: what it belongs to and its status, never its content.
+"""Verify a digest: name its document and status, never the content.
 
 Only holders of a document know its digest.
 """

@@ -67,7 +67,7 @@ def run_row(run: EngagementRun) -> RunRow:
 
 
 def shown(estimate: Estimate) -> str:
-    """Say what a run shows about the speed."""
+    """The speed-up that a run shows."""
     if estimate.verdict in (Verdict.MET, Verdict.MISSED):
         return meaning(estimate.ratio)
     if estimate.verdict == Verdict.INCONCLUSIVE:

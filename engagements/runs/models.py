@@ -67,7 +67,7 @@ class EngagementRun(models.Model):
             models.UniqueConstraint(
                 fields=["engagement", "attempt"],
                 name="engagement_attempt_once",
-                violation_error_message="Another run is this attempt.",
+                violation_error_message="This attempt belongs to another run.",
             ),
             models.CheckConstraint(
                 condition=Q(attempt__isnull=True, final_at__isnull=True)

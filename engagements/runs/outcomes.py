@@ -1,4 +1,4 @@
-"""The outcome of an acceptance run: what it does to the stage, the money and the next step.
+"""The outcome of an acceptance run: its effect on stage, money and next step.
 
 One pure function, `outcome_of`, decides it. The services apply it, and page, portal and report
 show its words. tests/engagements/runs/test_outcomes.py walks the table.
@@ -33,7 +33,7 @@ REFUND = "Payments under the contract are refunded, less the cost of the audit."
 
 
 class Money(StrEnum):
-    """What an outcome does to the money."""
+    """The effect of an outcome on the money."""
 
     NONE = "none"
     RELEASED = "released"
@@ -70,7 +70,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run did. `attempt` is its number among those that count; None where it does not.
+    """The effects of a run. `attempt` is its number among those that count; None where it does not.
 
     `repeats_noise`: it is repeated for noise. `headline` is the verdict with its consequence in a
     few words, `text` the consequence in sentences.

@@ -68,7 +68,7 @@ ATTEMPT_SEALED = Trigger(
     """,
 )
 
-# What a run counted as stays; only its being final is set later, once.
+# The counted outcome of a run is fixed; only `is_final` is set later, once.
 CONCLUDED = ReadOnly(
     name="concluded",
     fields=["attempt", "is_noise_repeat", "concluded_at"],

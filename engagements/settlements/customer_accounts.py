@@ -55,7 +55,7 @@ class Account:
 
     @property
     def balance(self) -> Decimal:
-        """The amount that the customer owes; negative where it is owed to the customer."""
+        """The amount receivable from the customer; negative for a credit balance."""
         return self.postings[-1].balance if self.postings else Decimal(0)
 
     @property

@@ -85,7 +85,7 @@ def _require_same(
     contract = existing.contract_version
     kept = grounds.default_audit_cost(contract) if audit_cost is None else audit_cost
     if audit_cost is None and not can_bill_audit(contract):
-        # The part that nobody can bill was waived.
+        # The unbillable part was waived.
         kept = min(kept, existing.audit_cost)
     requested = (
         *(State.PROPOSED, reason, by.pk if by else None),
@@ -198,7 +198,7 @@ def propose_after_time_box(*, engagement: Engagement) -> Settlement | None:
 @transaction.atomic
 def approve(*, settlement: Settlement, by: User) -> Settlement:
     """Approve the figures and credit the refunded invoices. The proposer may not approve,
-    nor whoever of finance set the refund account. Payments keyed by hand must be confirmed.
+    nor the person who set the refund account. Payments entered manually must be confirmed.
 
     Declined on hold, and where payments or invoices changed since the proposal.
     """

@@ -29,7 +29,7 @@ def generator(device: torch.device) -> torch.Generator:
 
 
 def reseed(source: torch.Generator) -> None:
-    """Seed anew from the operating system.
+    """Draw a new seed from the operating system.
 
     A side sees the contents, and the CPU generator uses 32 bits of its seed: without a new seed,
     the first contents would give away all later ones.

@@ -40,5 +40,5 @@ def linked(names: Mapping[str, str], inputs: Layout, thresholds: Mapping[str, fl
 
 
 def _table_length(region: Region) -> int:
-    """What an integer input is below; 0 for numbers."""
+    """The exclusive upper bound of an integer input; 0 for floats."""
     return 0 if region.torch_dtype.is_floating_point else int(region.amplitude)

@@ -266,7 +266,7 @@ class _Exchange:
         )
 
     def audited(self) -> list[str]:
-        """What the candidate changed outside its slot."""
+        """The candidate's changes outside its slot."""
         if self._side.role != "candidate":
             return []
         return audits.of(self._setting, self._side, self._doing)

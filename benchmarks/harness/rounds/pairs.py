@@ -89,7 +89,7 @@ def _set_up(
 def _blamed(
     setting: Setting, sides: dict[Role, SideProcess], replicate: int, workload: str
 ) -> Exception:
-    """End one side after the other: the one whose end leaves the device idle kept it busy."""
+    """End one side after the other to find the one that keeps the device busy."""
     for role in ("candidate", "baseline"):
         sides[role].end()
         if setting.idle_check.undisturbed():
@@ -251,7 +251,7 @@ class _Pair:
         }
 
     def renew_state(self) -> None:
-        """Refill the state at a random moment; both sides prepare anew, untimed.
+        """Refill the state at a random moment; both sides prepare again, untimed.
 
         The following rounds are checked against the new contents, so anything cached from the old
         ones is wrong.

@@ -57,7 +57,7 @@ _CALLS = {"__import__", "compile", "delattr", "eval", "exec", "globals", "setatt
 
 
 def patches(source: str, filename: str) -> list[str]:
-    """What the source does outside its slot, sorted; of a .cu file, its launcher's.
+    """The source's effects outside its slot, sorted; for a .cu file those of its launcher.
 
     A source that is not Python raises when a side loads it, and has none here.
     """

@@ -21,8 +21,8 @@ from benchmarks.harness.sides.sandboxes import Sandboxes
 def cores() -> int:
     """Processor cores that this process may use, at most OMP_NUM_THREADS; threads of a side."""
     allowed = len(os.sched_getaffinity(0))
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    return min(allowed, int(told)) if told.isdecimal() and int(told) else allowed
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    return min(allowed, int(threads)) if threads.isdecimal() and int(threads) else allowed
 
 
 def threads(protocol: Mapping[str, Any]) -> int:

@@ -11,7 +11,7 @@ from benchmarks.records.canonical import digest, digest_of_bytes
 
 _ROOT = Path(__file__).resolve().parents[3]
 _REFEREE = ("benchmarks/harness", "benchmarks/records", "benchmarks/verdict", "kernels")
-# What the referee and the baseline's side import of an operator.
+# The modules of an operator that the referee and the baseline's side import.
 _PARTS = ("op", "program", "reference", "baselines")
 
 

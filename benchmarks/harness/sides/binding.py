@@ -52,7 +52,7 @@ def private_copy(module: ModuleType) -> ModuleType:
 
 
 class Watch:
-    """The names that a step uses outside its slot, with what they meant at this moment."""
+    """The names that a step uses outside its slot, with their present values."""
 
     def __init__(self, modules: Iterable[ModuleType]) -> None:
         """`modules`: the Program, and everything of the side that runs a step."""
@@ -140,7 +140,7 @@ def _names(value: object) -> Iterator[str]:
 
 
 def _state(value: object) -> object:
-    """What a function does besides its identity; comparable."""
+    """The code, defaults and closure of a function, for comparison."""
     value = _plain(value)
     if isinstance(value, FunctionType):
         code, cells = value.__code__, value.__closure__ or ()

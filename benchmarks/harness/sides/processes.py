@@ -244,9 +244,9 @@ class SideProcess:
         """An error of one line: who, what, when, and the last lines of output."""
         text = f"the {self.role} {reason}, while {doing} ({self.where})"
         last = self._last_lines() if tail else ""
-        told = f"{text}; its last lines: {last}" if last else text
+        message = f"{text}; its last lines: {last}" if last else text
         shown = printable.lines(log, _TAIL_BYTES) if isinstance(log, str) else None
-        return SideFailed(told, log=shown)
+        return SideFailed(message, log=shown)
 
     def output(self) -> str:
         """The end of what the side printed, tracebacks included: untrusted, made printable."""

@@ -135,8 +135,8 @@ def rows(runs: int) -> Iterator[str]:
         for machine in MACHINES:
             for ratio in RATIOS:
                 found = shares(machine, (replicates, rounds, aa_rounds), ratio, runs=runs)
-                told = " | ".join(f"{share:.1%}" for share in found.values())
-                yield f"| {machine.name} | {replicates} x {rounds} | {ratio:.2f} | {told} |"
+                cells = " | ".join(f"{share:.1%}" for share in found.values())
+                yield f"| {machine.name} | {replicates} x {rounds} | {ratio:.2f} | {cells} |"
 
 
 if __name__ == "__main__":

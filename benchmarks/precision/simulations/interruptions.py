@@ -90,8 +90,8 @@ def _drawn(
 
 def main(runs: int = 2000) -> None:
     """Print the table."""
-    told = "holds | half-width | off by | left out"
-    print(f"| pairs x rounds | scatter | interrupted | without: {told} | with the band: {told} |")
+    head = "holds | half-width | off by | left out"
+    print(f"| pairs x rounds | scatter | interrupted | without: {head} | with the band: {head} |")
     print("|---" * 11 + "|")
     for replicates, rounds, sealed in COURSES:
         for within, chance in itertools.product((0.002, 0.01, 0.03), (0.0, 0.05, 0.2)):

@@ -84,7 +84,7 @@ def _rest_us(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _floors_us(record: Mapping[str, Any]) -> dict[str, float]:
-    """By workload, what the operator takes in one step at the machine's ceilings, where known.
+    """By workload, the operator's least time in one step at the machine's ceilings, where known.
 
     The operator alone is not chained, so a candidate could merge its calls there.
     """

@@ -18,8 +18,8 @@ def judge(record: Mapping[str, Any]) -> Control:
     foreign, idle = gpu["foreign_processes"], gpu["idle_percent"]
     busy = idle is not None and idle > MOST_IDLE_PERCENT
     if foreign is None and not busy:
-        told = "" if idle is None else f"; it was {idle}% busy before the run"
-        detail = f"the driver does not show this container whose processes it runs{told}"
+        before = "" if idle is None else f"; it was {idle}% busy before the run"
+        detail = f"the driver does not show this container whose processes it runs{before}"
         return Control(name=NAME, passed=None, detail=detail)
     if foreign:
         detail = f"up to {max(foreign)} processes of others computed on the GPU"

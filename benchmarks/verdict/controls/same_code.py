@@ -40,7 +40,7 @@ def judge(record: Mapping[str, Any]) -> Control:
         return Control(name=NAME, passed=False, detail=detail)
     found = _interval(record, pair)
     if found is None:
-        detail = "one replicate does not tell how much processes of the same code differ"
+        detail = "one replicate cannot show the difference between processes of the same code"
         return Control(name=NAME, passed=None, detail=detail)
     ratio, reach = found
     low, high = ratio / reach, ratio * reach

@@ -89,7 +89,7 @@ def _roof(axes: Axes, over: Roof, ink: Mapping[str, str]) -> None:
 
 
 def _apart(points: Sequence[Point]) -> list[tuple[float, int]]:
-    """Where each point's number begins, and how many lines further down it stands: neighbours
+    """The left edge and the line offset of each point's number: neighbours
     all begin at the lowest of them, so that a number meets no other and none of their marks."""
     groups: list[list[Point]] = []
     for place, point in enumerate(points):

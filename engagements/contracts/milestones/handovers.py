@@ -1,7 +1,7 @@
 """The handover: delivered by the consultancy, accepted, contested, or deemed accepted.
 
 The event log is its record: `handover.delivered` with its last day, then `handover.contested`,
-which another delivery follows, or `handover.accepted`. A target met again starts it anew.
+which another delivery follows, or `handover.accepted`. A target that is met again restarts it.
 """
 
 from __future__ import annotations

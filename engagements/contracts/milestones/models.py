@@ -98,7 +98,7 @@ class Milestone(models.Model):
                     exclude=["state", "released_at", "billed_at", "billing_reference"]
                 ),
             ),
-            # An invoice credited in full because it was wrong may be billed anew.
+            # An invoice credited in full because it was wrong may be billed again.
             FSM(
                 "state",
                 {

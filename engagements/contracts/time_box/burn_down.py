@@ -99,7 +99,7 @@ class BurnDown:
 
     @property
     def waited_for(self) -> str:
-        """Who is waited for today."""
+        """The party whose contribution is awaited today."""
         return " and ".join(pause.waits_for for pause in self.stopping)
 
     @property

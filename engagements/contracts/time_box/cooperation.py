@@ -1,4 +1,4 @@
-"""Requests to the customer for what the work needs, and the last day that moves meanwhile."""
+"""Requests for the customer's cooperation, and the last day of the time-box that they move."""
 
 from __future__ import annotations
 

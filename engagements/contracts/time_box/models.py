@@ -69,7 +69,7 @@ class Pause(models.Model):
             models.CheckConstraint(
                 condition=~Q(waits_for="") & ~Q(reason=""),
                 name="pause_says_who_and_why",
-                violation_error_message="Enter who is waited for, and the reason.",
+                violation_error_message="Enter the awaited party and the reason.",
             ),
         ]
         triggers: ClassVar = [

@@ -38,7 +38,7 @@ NOTICE_WORKING_DAYS = 5
 
 
 class TimeEntryForm(forms.Form):
-    """One entry: the day, the hours and what was done."""
+    """A time entry: day, hours and note."""
 
     worked_on = DayField(label="Day")
     hours = forms.DecimalField(
@@ -54,7 +54,7 @@ class TimeEntryForm(forms.Form):
 
 
 class CooperationForm(forms.Form):
-    """What the customer is asked for."""
+    """A request for the customer's cooperation."""
 
     item = forms.CharField(
         label="What the work needs",

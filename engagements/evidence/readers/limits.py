@@ -12,7 +12,7 @@ BLOCK_BYTES = 2 * MIB
 EVENT_BYTES = 8 * MIB
 HEAD_BYTES = 64 * MIB
 
-# Device operations, launches and ranges kept for the sums: 48 bytes each at most.
+# Device operations, launches and ranges stored for the sums: at most 48 bytes each.
 DEVICE_OPERATIONS = 8_000_000
 LAUNCHES = 8_000_000
 RANGES = 4_000_000
@@ -30,7 +30,7 @@ WARNINGS = 50
 TABLE_ROWS = 20_000_000
 MEASURED_LAUNCHES = 100_000
 CELL_CHARACTERS = 128 * KIB
-# 28 bytes are kept of each row of traffic, and its text of each different shape.
+# Each row of traffic takes 28 bytes, and each distinct shape its text.
 TRAFFIC_ROWS = 10_000_000
 TRAFFIC_SHAPES = 300_000
 TRAFFIC_COLUMNS = 64

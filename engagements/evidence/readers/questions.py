@@ -19,7 +19,7 @@ from engagements.common.text import strip_invisible
 
 MOST_ENTRIES = 50
 LONGEST_TEXT = 200
-# A year in the name of a GPU is a date that nobody would compute with.
+# A year in the name of a GPU is no figure.
 _YEAR = re.compile(r"\b20\d\d\b")
 
 

@@ -1,1 +1,1 @@
-"""The consultant's workbench: what the evidence says, the operator under audit, six findings."""
+"""The consultant's workbench: the evidence, the operator under audit, and the six findings."""

@@ -1,4 +1,4 @@
-"""What is done on the workbench: files dropped, the operator chosen, lines drawn elsewhere."""
+"""Actions on the workbench: upload files, choose the operator, change thresholds."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def put(request: HttpRequest, reference: str, what: str) -> HttpResponse:
 @consultant_page
 @require_POST
 def forget(request: HttpRequest, reference: str) -> HttpResponse:
-    """Take back what was said of a library."""
+    """Remove the answer about a library."""
     engagement = access.engagement_for(request.user, reference)
     audit = get_object_or_404(Audit, engagement=engagement)
     try:
@@ -114,7 +114,7 @@ def forget(request: HttpRequest, reference: str) -> HttpResponse:
 @consultant_page
 @require_POST
 def compute(request: HttpRequest, reference: str) -> HttpResponse:
-    """Compute the findings from what is known now."""
+    """Compute the findings from the present evidence."""
     engagement = access.engagement_for(request.user, reference)
     audit = get_object_or_404(Audit, engagement=engagement)
     try:

@@ -1,4 +1,4 @@
-"""What lies on the workbench: the profile looked at, beside another, and the traffic."""
+"""The data of the workbench: the chosen profile, one to compare it with, and the traffic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a consultant sets on the workbench: the operator, its needs, the work, the lines drawn."""
+"""Forms of the workbench: the operator, its needs, the work, and the thresholds."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class OperatorForm(forms.Form):
         return pattern
 
     def clean(self) -> dict[str, Any]:
-        """Put together what was chosen; None leaves it to the trace."""
+        """Combine the choices; None lets the trace decide."""
         cleaned: dict[str, Any] = super().clean() or {}
         if pattern := cleaned.get("pattern"):
             cleaned["operator"] = Operator(kind="pattern", name=pattern, pattern=pattern)
@@ -61,13 +61,13 @@ class OperatorForm(forms.Form):
 
 
 class TrafficForm(forms.Form):
-    """The log of shapes to go by, by its digest; empty for whichever is the newest."""
+    """The digest of the traffic log to use; empty for the newest."""
 
     log = forms.CharField(max_length=71, required=False)
 
 
 class NeedsForm(forms.Form):
-    """What the operator must do, for the check of what there is off the shelf."""
+    """The needs of the operator, for the check of off-the-shelf kernels."""
 
     definition = forms.CharField(
         max_length=120,
@@ -122,7 +122,7 @@ class NeedsForm(forms.Form):
 
 
 class WorkForm(forms.Form):
-    """What the kernel would take."""
+    """The effort that the kernel would take."""
 
     weeks = forms.FloatField(min_value=0.1, max_value=520, widget=NUMBER)
     fee = forms.CharField(required=False, max_length=40, label="Fee, net", widget=NUMBER)
@@ -188,7 +188,7 @@ class EstimatesForm(forms.Form):
 
 
 class TriedForm(forms.Form):
-    """A library that somebody held against the needs."""
+    """A library tried against the needs."""
 
     library = forms.CharField(max_length=120)
     lacks = RowsField(
@@ -200,7 +200,7 @@ class TriedForm(forms.Form):
     ours_high = _ratio("at most")
 
     def clean(self) -> dict[str, Any]:
-        """What was tried, as the checks take it."""
+        """The trial as input of the checks."""
         cleaned: dict[str, Any] = super().clean() or {}
         if not self.errors:
             cleaned["tried"] = Tried(

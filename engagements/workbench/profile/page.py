@@ -1,4 +1,4 @@
-"""The workbench's page, and what of it comes anew while files are read."""
+"""The workbench's page, and its fragments that reload while files are read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STOP_POLLING = 286
 @consultant_page
 @require_safe
 def show(request: HttpRequest, reference: str) -> HttpResponse:
-    """The whole bench; `?profile=` and `?against=` choose what is looked at."""
+    """Show the whole workbench; `?profile=` and `?against=` choose the profiles."""
     engagement = access.engagement_for(request.user, reference)
     context = context_of(request, engagement)
     return render(request, "workbench/profile.html", context)
@@ -70,7 +70,7 @@ def context_of(
     return {
         "engagement": engagement,
         "bench": bench,
-        # What was just read is computed with in a task of its own, a moment later.
+        # A separate task computes with a newly read file a moment later.
         "is_waiting": bench.evidence.is_reading or _is_due(engagement, audit),
         "pictures": {name: pictures.figure(bench, name) for name in pictures.PICTURES},
         "files": FilesForm(),

@@ -74,7 +74,7 @@ PICTURES: dict[str, Picture] = {
 
 
 def figure(bench: Bench, name: str) -> dict[str, str] | None:
-    """What the picture fragment wants; None where there is nothing to draw."""
+    """The context of the picture fragment; None without a picture."""
     picture = PICTURES[name]
     if not _facts_of(bench, name):
         return None
@@ -90,7 +90,7 @@ def figure(bench: Bench, name: str) -> dict[str, str] | None:
 @consultant_page
 @require_safe
 def show(request: HttpRequest, reference: str, name: str, theme: str) -> HttpResponseBase:
-    """One picture. Its ETag is made of the digests of what it is drawn from."""
+    """Serve one picture. Its ETag combines the digests of its sources."""
     engagement = access.engagement_for(request.user, reference)
     if name not in PICTURES:
         raise Http404("No such picture.")
@@ -107,7 +107,7 @@ def _query(bench: Bench) -> str:
 
 
 def _facts_of(bench: Bench, name: str) -> str:
-    """The digests of what a picture is drawn from, "" where it cannot be."""
+    """The digests of the sources of a picture; "" where it cannot be drawn."""
     match name:
         case "timeline":
             has_any = bench.trace is not None and bench.trace.facts.timeline is not None

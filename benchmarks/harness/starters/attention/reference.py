@@ -1,4 +1,4 @@
-"""What the operator and its step should give, in float64."""
+"""The expected results of the operator and its step, in float64."""
 
 import torch
 

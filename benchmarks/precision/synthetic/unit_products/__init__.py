@@ -1,1 +1,1 @@
-"""One product, computed as many times over as each side is told."""
+"""One product, repeated as often as the workload asks of each side."""

@@ -1,4 +1,4 @@
-"""y = x @ w[0], after as many products with all of w as each side is told. No torch here."""
+"""y = x @ w[0], after a number of products with w set for each side. No torch here."""
 
 from __future__ import annotations
 

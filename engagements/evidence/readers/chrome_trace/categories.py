@@ -26,7 +26,7 @@ CATEGORIES: Final[dict[str, int]] = {
     for name in names.split()
 }
 
-# torch records modules as "nn.Module: Linear_3"; the number tells instances of a class apart.
+# torch records modules as "nn.Module: Linear_3"; the number distinguishes instances of a class.
 MODULE: Final = "nn.Module: "
 LAUNCHES: Final = re.compile(r"Launch(Cooperative)?Kernel|LaunchKernel|launchKernel|^cuLaunch")
 GRAPH_LAUNCHES: Final = re.compile(r"GraphLaunch|graphLaunch")

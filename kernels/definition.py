@@ -22,7 +22,9 @@ ITEM_BYTES = {
 }
 
 Axes = Mapping[str, int]
-Distribution = Literal["normal", "uniform", "ones"]
+Distribution = Literal["normal", "uniform", "ones", "offsets", "permutation"]
+# Of integers that point into the axis `below`.
+INDEX_DISTRIBUTIONS = ("offsets", "permutation")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,8 @@ class TensorSpec:
     `amplitude(axes)`; `fan_in` are the axes that a weight sums over, so that activations stay near
     1 at every size. For integers "uniform" is 0 up to the amplitude, exclusive, and "normal" is
     rounded and clamped to the dtype's range; `below` is the axis that indices point into.
+    "offsets" ascend from 0 to the length of that axis, as the borders of a ragged batch;
+    "permutation" draws indices without repeating one, as a page table of unshared pages.
     """
 
     name: str

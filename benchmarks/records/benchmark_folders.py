@@ -27,6 +27,7 @@ from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.records.documents import InvalidBenchmark
 from kernels import protocols, tolerances
 from kernels.definition import (
+    INDEX_DISTRIBUTIONS,
     ITEM_BYTES,
     Baseline,
     Contents,
@@ -60,7 +61,7 @@ class FolderError(InvalidBenchmark):
     """A folder that is no benchmark: the file, the field and the remedy.
 
     `code` is "folder." and one of: archive, missing, file, size, encoding, syntax, field, name,
-    function, baseline, weights, axes, tensors.
+    function, baseline, weights, axes, tensors, log.
     """
 
     def __init__(self, message: str, *, code: str) -> None:
@@ -135,6 +136,8 @@ def document(files: Mapping[str, str], *, baseline: str | None = None) -> dict[s
             "allowed_reach": list(preset.protocol.allowed_reach),
         },
     }
+    if "traffic" in described:
+        made["traffic"] = described["traffic"]
     _check_tensors(what, preset)
     try:
         documents.check(made)
@@ -237,7 +240,7 @@ def definition(described: Mapping[str, Any]) -> Definition:
         for where in (described, program)
         for part in parts
         for spec in where.get(part, ())
-        for side in (*spec["shape"], *spec.get("fan_in", ()))
+        for side in (*spec["shape"], *spec.get("fan_in", ()), *_below(spec))
         if isinstance(side, str) and side not in names
     }
     if unknown:
@@ -274,7 +277,19 @@ def definition(described: Mapping[str, Any]) -> Definition:
     )
 
 
+def _below(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    return (spec["below"],) if "below" in spec else ()
+
+
 def _tensor(data: Mapping[str, Any]) -> TensorSpec:
+    if data.get("distribution") in INDEX_DISTRIBUTIONS and not (
+        "below" in data and data.get("dtype") in ("int32", "int64")
+    ):
+        raise FolderError(
+            f"{DESCRIPTION}: {data['name']} is of {data['distribution']}: add below = AXIS and "
+            'dtype = "int32"',
+            code="field",
+        )
     lists = {name: tuple(data[name]) for name in ("shape", "fan_in") if name in data}
     return TensorSpec(**{**data, **lists})
 

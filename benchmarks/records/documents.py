@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, get_args
 
 from benchmarks.records import schemas
 from benchmarks.records.canonical import canonical, digest_of_bytes, parse_strictly
+from kernels.definition import Distribution
 
 SCHEMA_NAME = "twofold.benchmark/1"
 # Reading a record computes its schedule, and records are untrusted input.
@@ -22,7 +23,7 @@ _TENSOR = schemas.exactly(
     name=schemas.TEXT,
     shape=schemas.listed({"anyOf": [schemas.TEXT, schemas.POSITIVE_COUNT]}),
     dtype={"type": "string"},
-    distribution={"enum": ["normal", "uniform", "ones"]},
+    distribution={"enum": list(get_args(Distribution))},
     scale=schemas.NUMBER,
     fan_in=schemas.listed(schemas.TEXT),
     below={"type": "string"},
@@ -116,11 +117,19 @@ _WORKLOAD = schemas.exactly(
     axes=schemas.by_name(schemas.POSITIVE_COUNT),
     weight={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
 )
+# What the named workloads cover of a log of the customer's calls; `tail` represents the rest.
+TRAFFIC = schemas.exactly(
+    optional=("tail",),
+    source=schemas.TEXT,
+    calls=schemas.POSITIVE_COUNT,
+    covered=schemas.SHARE,
+    tail=schemas.TEXT,
+)
 SCHEMA = schemas.exactly(
     schema={"const": SCHEMA_NAME},
     # Absent from documents sealed before the operator had its own.
     # `files` only in benchmarks made from a folder: their text by path.
-    optional=("operator_tolerance", "arithmetic", "files"),
+    optional=("operator_tolerance", "arithmetic", "files", "traffic"),
     name=schemas.TEXT,
     operator={"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},
     dtype=schemas.TEXT,
@@ -129,6 +138,7 @@ SCHEMA = schemas.exactly(
     files=schemas.by_name({"type": "string"}),
     sources={**schemas.by_name(schemas.DIGEST), "minProperties": 1},
     workloads=schemas.listed(_WORKLOAD, at_least=1),
+    traffic=TRAFFIC,
     tolerance=_TOLERANCE,
     operator_tolerance=_TOLERANCE,
     arithmetic=schemas.TEXT,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import get_args
 
-from benchmarks.records import schemas
-from kernels.definition import ITEM_BYTES, Protocol
+from benchmarks.records import documents, schemas
+from kernels.definition import ITEM_BYTES, Distribution, Protocol
 
 FORMAT = "twofold.folder/1"
 _TENSOR = schemas.exactly(
@@ -13,7 +14,7 @@ _TENSOR = schemas.exactly(
     name=schemas.TEXT,
     shape=schemas.listed({"anyOf": [schemas.TEXT, schemas.POSITIVE_COUNT]}),
     dtype={"type": "string"},
-    distribution={"enum": ["normal", "uniform", "ones"]},
+    distribution={"enum": list(get_args(Distribution))},
     scale=schemas.NUMBER,
     fan_in=schemas.listed(schemas.TEXT),
     below={"type": "string"},
@@ -55,6 +56,7 @@ SCHEMA = schemas.exactly(
         "protocol",
         "baselines",
         "flops",
+        "traffic",
     ),
     format={"const": FORMAT},
     operator={"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},
@@ -111,6 +113,7 @@ SCHEMA = schemas.exactly(
             optional=("package", "title"), package={"type": "string"}, title={"type": "string"}
         )
     ),
+    traffic=documents.TRAFFIC,
     flops=schemas.listed(
         schemas.listed({"anyOf": [schemas.TEXT, schemas.POSITIVE_COUNT]}, at_least=1), at_least=1
     ),

@@ -11,8 +11,8 @@ from django.urls import reverse
 from benchmarks.jobs import JobState
 from benchmarks.models import BenchmarkCheck
 from engagements import access
+from engagements.benchmark import drafts, sources
 from engagements.benchmark import services as benchmark
-from engagements.benchmark import sources
 from engagements.benchmark.forms import CommentForm, UploadForm
 from engagements.benchmark.models import BenchmarkVersion, Side
 from engagements.benchmark.queries import workload_rows
@@ -54,7 +54,10 @@ def page_context(
         "versions": versions,
         "version": shown,
         "may_act": may_act(engagement, side, by),
-        "drafts": [],
+        "drafts": [
+            (name, reverse(f"{ROUTES[side]}-draft", args=[engagement.reference, pk]))
+            for pk, name in drafts.logs_of(engagement)
+        ],
         "may_comment": access.is_staff_member(by) is (side == Side.CONSULTANCY),
         "upload_form": forms.get("upload") or UploadForm(),
     }

@@ -22,6 +22,7 @@ def urls_of(side: Side) -> list[URLPattern]:
         path(
             "benchmark/starter/<slug:kind>.zip", guard(views.starter), given, name=f"{page}-starter"
         ),
+        path("benchmark/drafts/<int:pk>.toml", guard(views.draft), given, name=f"{page}-draft"),
         path(f"{of_version}live/", guard(views.live), given, name=f"{page}-live"),
         path(f"{of_version}check/", guard(views.check), given, name=f"{page}-check"),
         path(f"{of_version}cancel/", guard(views.cancel), given, name=f"{page}-cancel"),

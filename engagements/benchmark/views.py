@@ -21,7 +21,7 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.records.folder_archives import MAX_ARCHIVE_BYTES
 from engagements import access
 from engagements.access import actor
-from engagements.benchmark import reading
+from engagements.benchmark import drafts, reading
 from engagements.benchmark import services as benchmark
 from engagements.benchmark.forms import ApproveForm, CommentForm, UploadForm
 from engagements.benchmark.models import BenchmarkVersion, Side
@@ -168,6 +168,18 @@ def starter(request: HttpRequest, reference: str, kind: str, side: Side) -> Http
             if file.suffix in (".py", ".toml"):
                 packed.write(file, file.relative_to(STARTERS / kind).as_posix())
     return _download(made.getvalue(), f"benchmark-{kind}.zip", "application/zip")
+
+
+@require_safe
+def draft(request: HttpRequest, reference: str, pk: int, side: Side) -> HttpResponse:
+    """Download benchmark.toml of the newest version with the workloads of a traffic log."""
+    engagement = _engagement(request, reference)
+    try:
+        text = drafts.description_of(engagement, pk)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
+        return _page(request, engagement, side, status=UNPROCESSABLE)
+    return _download(text.encode(), "benchmark.toml", "application/toml")
 
 
 def _download(content: bytes, name: str, kind: str) -> HttpResponse:

@@ -165,6 +165,19 @@ def test_zeros_in_the_slot_are_caught(files: Files) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("name", ["norm_quantize", "transformers_mlp"])
+def test_folders_of_customers_pass_and_meet_a_target(name: str, tmp_path: Path) -> None:
+    folder = Path(__file__).parent / "folders" / name
+    checked, record = tmp_path / "benchmark.json", tmp_path / "record.json"
+    assert harness.main(["check", str(folder), "--out", str(checked)]) == 0
+    document = documents.load(checked.read_bytes())
+    baseline = folder / "baselines" / f"{document['baseline']['name']}.py"
+    assert baseline.stem != "torch_twice"
+    assert harness.main(["run", str(checked), str(baseline), "--out", str(record)]) == 0
+    assert records.load(record.read_bytes())["findings"] == []
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_passes_its_check(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / f"own_{kind}"

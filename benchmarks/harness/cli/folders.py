@@ -5,13 +5,14 @@ import json
 import os
 import re
 import shutil
+import tomllib
 from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.harness.cli import files
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
-from benchmarks.records import benchmark_folders, documents
+from benchmarks.records import benchmark_folders, documents, traffic_workloads
 from benchmarks.records.canonical import canonical
 
 _STARTERS = Path(__file__).resolve().parents[1] / "starters"
@@ -28,6 +29,10 @@ def init(arguments: argparse.Namespace) -> int:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SetupError(f"folder {folder} is not empty: choose a new one")
     starter = _STARTERS / arguments.kind
+    if arguments.log is not None:
+        # Before anything is written.
+        given = (starter / benchmark_folders.DESCRIPTION).read_text()
+        _with_workloads(given, arguments.log, arguments.coverage)
     try:
         shutil.copytree(
             starter,
@@ -38,13 +43,24 @@ def init(arguments: argparse.Namespace) -> int:
         )
         description = folder / benchmark_folders.DESCRIPTION
         own = f'operator = "my_{arguments.kind}"'
-        description.write_text(description.read_text().replace(own, f'operator = "{name}"'))
+        text = description.read_text().replace(own, f'operator = "{name}"')
+        if arguments.log is not None:
+            text = _with_workloads(text, arguments.log, arguments.coverage)
+        description.write_text(text)
     except OSError as error:
         raise SetupError(f"cannot write {folder}: {error.strerror}") from error
     baseline = next((folder / "baselines").glob("*.py"))
     print(f"wrote {folder}; next: twofold check {folder}")
     print(f"a candidate has the form of {baseline}")
     return 0
+
+
+def _with_workloads(description: str, log: Path, coverage: float) -> str:
+    """The description with the workloads of a log; axes that the log lacks keep their sizes."""
+    fixed = tomllib.loads(description)["workloads"][0]["axes"]
+    shapes = traffic_workloads.read_log(files.content(log), log.name)
+    drafted = traffic_workloads.draft(shapes, fixed=fixed, coverage=coverage)
+    return traffic_workloads.filled(description, drafted, source=log.name)
 
 
 def check(arguments: argparse.Namespace) -> int:

@@ -22,6 +22,12 @@ def parser() -> argparse.ArgumentParser:
     init = commands.add_parser("init", help="write a benchmark folder that runs as it is")
     init.add_argument("kind", choices=folders.KINDS)
     init.add_argument("folder", type=Path)
+    init.add_argument(
+        "--from", dest="log", type=Path, help="log of shapes, CSV or JSON lines, for the workloads"
+    )
+    init.add_argument(
+        "--coverage", type=float, default=0.9, help="share of the calls in named workloads"
+    )
     init.set_defaults(do=folders.init)
     check = commands.add_parser("check", help="try a benchmark folder as the referee will")
     check.add_argument("folder", type=Path, help="a benchmark folder or its document")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from benchmarks.harness.devices.layouts import INTEGER_BY_WIDTH, Layout, Region
-from kernels.definition import Contents
+from kernels.definition import INDEX_DISTRIBUTIONS, Contents
 
 # Bits of a quiet NaN, and the number of payload bits free for a secret.
 _NAN_BITS = {
@@ -42,7 +42,10 @@ def refill(memory: torch.Tensor, layout: Layout, source: torch.Generator) -> Non
     reseed(source)
     for region in layout.regions:
         flat = layout.flat(memory, region)
-        if not region.torch_dtype.is_floating_point:
+        if region.distribution in INDEX_DISTRIBUTIONS:
+            for call in range(layout.calls):
+                _draw_indices(layout.tensors(memory, call)[region.name], region, source)
+        elif not region.torch_dtype.is_floating_point:
             _refill_integers(flat, region, source)
         elif region.torch_dtype in _NAN_BITS:
             _draw(flat, region, source)
@@ -59,6 +62,21 @@ def _draw(flat: torch.Tensor, region: Region, source: torch.Generator) -> None:
         flat.uniform_(0.0, region.amplitude, generator=source)
     else:
         flat.fill_(region.amplitude)
+
+
+def _draw_indices(tensor: torch.Tensor, region: Region, source: torch.Generator) -> None:
+    """Offsets: ascending from 0 to the amplitude. Permutation: indices, none repeated if enough."""
+    count, below = tensor.numel(), int(region.amplitude)
+    if region.distribution == "offsets":
+        drawn = torch.randint(below + 1, (count,), generator=source, device=tensor.device)
+        drawn[0], drawn[-1] = 0, below if count > 1 else 0
+        drawn = drawn.sort().values
+    else:
+        turns = -(-count // below)
+        drawn = torch.cat(
+            [torch.randperm(below, generator=source, device=tensor.device) for _ in range(turns)]
+        )[:count]
+    tensor.copy_(drawn.view(tensor.shape))
 
 
 def _refill_integers(flat: torch.Tensor, region: Region, source: torch.Generator) -> None:

@@ -145,6 +145,7 @@ def _with_fastest_baseline(document: dict[str, Any], say: Say) -> dict[str, Any]
     named = document["baseline"]["name"]
     first: dict[str, Any] | None = None
     speeds: dict[str, float] = {}
+    unmeasured = False
     # The named one first: the others are measured against it.
     for name in sorted(benchmark_folders.baselines(files), key=lambda each: each != named):
         own = first or _on(document, name)
@@ -154,10 +155,12 @@ def _with_fastest_baseline(document: dict[str, Any], say: Say) -> dict[str, Any]
         result = _tried(say, title, _trial_of_baseline(own, name))
         if result.code == "check.reference":
             return None
+        # Without its speed, the fastest is unknown.
+        unmeasured |= result.code == "check.baselines"
         if result.passed:
             first = own
             speeds[name] = result.ratio or 1.0
-    if first is None:
+    if first is None or unmeasured:
         return None
     fastest = max(speeds, key=speeds.__getitem__)
     if len(speeds) > 1:
@@ -188,6 +191,10 @@ def _trial_of_baseline(document: dict[str, Any], name: str) -> Callable[[str], R
             message = f"{found or outcome}: correct {name}.py, reference.py or [tolerance]"
             return Result(title=title, code="check.baseline", passed=False, message=message)
         ratio = outcome["summary"]["ratio"]
+        if ratio is None and name != against:
+            reasons = "; ".join(outcome["summary"]["reasons"])
+            message = f"not comparable ({reasons}): check again while the machine is idle"
+            return Result(title=title, code="check.baselines", passed=False, message=message)
         measured = "not measured" if ratio is None else f"{ratio:.2f}×"
         trials = len((outcome["correctness"] or {}).get("trials", ()))
         message = (
@@ -219,7 +226,10 @@ def _reference(title: str, document: dict[str, Any]) -> Result:
     outcome = _run(document, document["files"]["reference.py"] + _REFERENCE)
     low = None if isinstance(outcome, Exception) else outcome["summary"]["low"]
     if low is None:
-        return Result(title=title, code="check.slow", passed=True, message="not measured")
+        message = "not measured: check again while the machine is idle"
+        return Result(
+            title=title, code="check.slow", passed=False, message=message, level="warning"
+        )
     passed = low <= _SLOW_BASELINE
     message = f"{low:.2f}× the baseline’s speed at least"
     if not passed:

@@ -119,6 +119,7 @@ def _benchmark(terms: Terms, benchmark: Mapping[str, Any]) -> Schedule:
             ["Baseline", sealed["baseline"]],
             ["Hardware", wording.hardware(sealed["hardware"])],
             ["Number format", benchmark["dtype"]],
+            *_traffic(benchmark),
             ["Target", f"{formatting.plain_number(Decimal(terms['target']))}× end to end"],
             ["Confidence", formatting.share(sealed["confidence"])],
             [
@@ -129,6 +130,18 @@ def _benchmark(terms: Terms, benchmark: Mapping[str, Any]) -> Schedule:
             ["Digest", sealed["digest"]],
         ],
     )
+
+
+def _traffic(benchmark: Mapping[str, Any]) -> list[list[str]]:
+    """What the workloads cover of the customer's calls, where a log says so."""
+    logged = benchmark.get("traffic")
+    if logged is None:
+        return []
+    text = f"The workloads have the shapes of {formatting.share(logged['covered'])} of "
+    text += f"{logged['calls']:,} calls ({logged['source']})"
+    if tail := logged.get("tail"):
+        text += f"; “{tail}” represents the others"
+    return [["Traffic", text]]
 
 
 def _workloads(benchmark: Mapping[str, Any]) -> Schedule:

@@ -162,5 +162,5 @@ def test_comments_name_a_line_that_exists(world: World) -> None:
         ({"path": "program.py", "line": 10_000}, "benchmark.no_line"),
     ):
         with pytest.raises(ApplicationError) as raised:
-            benchmark.comment(version=version, text="Why?", by=world.consultant, **place)  # type: ignore[arg-type]
+            benchmark.comment(version=version, text="Why?", by=world.consultant, **place)
         assert _code(raised) == code

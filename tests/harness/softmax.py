@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.sides import operators
+from benchmarks.records import benchmark_folders
 
 OPERATORS = Path(__file__).parent / "operators"
+FOLDERS = Path(__file__).parent / "folders"
 EXPLOITS = Path(__file__).parents[1] / "exploits"
 
 Document = dict[str, Any]
@@ -66,6 +68,12 @@ def softmax_benchmark(
             **protocol,
         },
     }
+
+
+def softmax_of_a_customer(**protocol: Any) -> Document:
+    """The same benchmark made from a customer's folder: with files, and a confined reference."""
+    made = benchmark_folders.document(benchmark_folders.read(FOLDERS / "own_softmax"))
+    return {**made, "protocol": softmax_benchmark(**protocol)["protocol"]}
 
 
 def lookup_benchmark(*, device: str = "cpu", **protocol: Any) -> Document:

@@ -31,6 +31,7 @@ from engagements.documents.models import DocumentFailure
 from engagements.evidence.models import Evidence
 from engagements.ledger import queries as ledger
 from engagements.notifications.models import Mail
+from engagements.notifications.webhooks.models import WebhookDelivery
 from engagements.people.token_models import ApiToken
 
 JOBS: dict[str, type[Job]] = {"run": Run, "benchmark_check": BenchmarkCheck}
@@ -99,6 +100,9 @@ def _queues() -> Iterator[Metric]:
 def _outbox() -> Iterator[Metric]:
     failed = Mail.objects.filter(sent_at=None, attempts__gt=0).count()
     yield GaugeMetricFamily("twofold_mails_failing", "Unsent mails that failed.", value=failed)
+    undelivered = WebhookDelivery.objects.exclude(state=WebhookDelivery.State.DELIVERED)
+    failed = undelivered.filter(attempts__gt=0, endpoint__closed_at=None).count()
+    yield GaugeMetricFamily("twofold_webhooks_failing", "Undelivered messages.", value=failed)
     count = DocumentFailure.objects.count()
     yield GaugeMetricFamily("twofold_documents_failing", "Documents not rendered.", value=count)
 

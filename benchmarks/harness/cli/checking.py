@@ -4,11 +4,13 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Mapping
 
-from benchmarks.harness.cli import cost, files
+from benchmarks.harness.cli import cost, files, key_lists
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
 from benchmarks.records import archives, documents, records, signatures
+from benchmarks.records.key_lists import ListedKey
 from benchmarks.records.records import RecordError
 from benchmarks.records.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
 from benchmarks.verdict import consistency, explanations
@@ -22,7 +24,12 @@ def verify(arguments: argparse.Namespace) -> int:
     key = arguments.public_key and signatures.public_key(files.content(arguments.public_key))
     record = records.load(content)
     differences = consistency.problems(record)
-    code, signer = _signer(content, key)
+    if arguments.keys is None:
+        code, signer = _signer(content, key)
+    elif key is None:
+        raise SetupError("pass the list's own key as --public-key")
+    else:
+        code, signer = _listed_signer(content, key_lists.read(files.content(arguments.keys), key))
     if code == 1:
         differences.append(signer)
     for difference in differences:
@@ -66,6 +73,18 @@ def _signer(content: bytes, key: PublicKey | None) -> tuple[int, str]:
     except SignatureError as error:
         return 1, str(error)
     return 0, f"signed by key {key.id}, signature valid"
+
+
+def _listed_signer(content: bytes, listed: Mapping[str, ListedKey]) -> tuple[int, str]:
+    """The same by any key of a list; a revoked one's signature is worth nothing."""
+    found = [(_signer(content, each.key), each) for each in listed.values()]
+    if changed := [told for (code, told), _ in found if code == 1]:
+        return 1, changed[0]
+    signers = [each for (code, _), each in found if code == 0]
+    for each in sorted(signers, key=lambda each: each.revoked_at is not None):
+        told = printable.line(key_lists.described(each), _LETTERS)
+        return (3 if each.revoked_at else 0), f"signed by {told}"
+    return 3, "not signed by any key of the list"
 
 
 def cost_table(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from benchmarks.harness.cli import checking, folders, measuring, submitting
+from benchmarks.harness.cli import checking, folders, key_lists, measuring, submitting
 from benchmarks.records import signatures
 
 
@@ -56,6 +56,9 @@ def parser() -> argparse.ArgumentParser:
     verify.add_argument(
         "--public-key", type=Path, help="key that must have signed it: PEM or base64"
     )
+    verify.add_argument(
+        "--keys", type=Path, help="a signed key list that --public-key keeps: any of its keys"
+    )
     verify.set_defaults(do=checking.verify)
     sign = commands.add_parser("sign", help="add your signature to a record that holds")
     sign.add_argument("record", type=Path)
@@ -73,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
     schema.add_argument("of", choices=["record", "benchmark"], nargs="?", default="record")
     schema.set_defaults(do=checking.schema)
     submitting.add_to(commands)
+    key_lists.add_to(commands)
     keygen = commands.add_parser("keygen", help="create a signing key and print its public key")
     keygen.add_argument("file", type=Path, help="file for the private key")
     keygen.set_defaults(do=checking.keygen)

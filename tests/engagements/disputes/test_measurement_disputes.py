@@ -269,8 +269,14 @@ def test_a_target_that_two_repeats_decide_stays_met_by_one_of_them(story: Story)
         dispute = services.raise_dispute(
             run=run, reason="Busy.", repeater="customer", by=story.signatory
         )
-        given = {"document": run.run.benchmark.document, "source": run.run.solution.source}
-        content = sign(record(speedup=speedup, **given))
+        measured = run.run
+        content = sign(
+            record(
+                speedup=speedup,
+                document=measured.benchmark.document,
+                source=measured.solution.source,
+            )
+        )
         repeats.upload(dispute=dispute, content=content, by=story.signatory)
     story.engagement.refresh_from_db()
     assert story.engagement.stage == Stage.MET

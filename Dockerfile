@@ -26,11 +26,13 @@ ENV UV_LINK_MODE=copy UV_CACHE_DIR=/var/cache/uv VIRTUAL_ENV=/opt/venv
 RUN uv venv /opt/venv
 COPY pyproject.toml .ci/constraints.txt ./
 RUN --mount=type=cache,target=/var/cache/uv \
-    uv pip install --requirement pyproject.toml --extra site --constraint constraints.txt
+    uv pip install --requirement pyproject.toml --extra site --constraint constraints.txt \
+    && uvx --from cyclonedx-bom cyclonedx-py environment /opt/venv --output-file /opt/venv/sbom.json
 
 FROM build AS build-gpu
 RUN --mount=type=cache,target=/var/cache/uv \
-    uv pip install --requirement pyproject.toml --extra site --extra worker --constraint constraints.txt
+    uv pip install --requirement pyproject.toml --extra site --extra worker --constraint constraints.txt \
+    && uvx --from cyclonedx-bom cyclonedx-py environment /opt/venv --output-file /opt/venv/sbom.json
 
 FROM base AS web
 COPY --from=build /opt/venv /opt/venv

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.urls import reverse
 
 from engagements.benchmark.models import BenchmarkVersion
 from engagements.people.models import User
+from tests.engagements import evidence_world
 from tests.engagements.benchmark.folders import claimed, passed, starter, uploaded, zipped
 from tests.engagements.world import World
 
@@ -112,3 +114,26 @@ def test_another_customer_finds_none_of_these_pages(client: Client, world: World
     client.force_login(world.consultant)
     approve = reverse("portal-benchmark-approve", args=[reference, version.number])
     assert client.post(approve).status_code == 403
+
+
+def test_a_traffic_log_fills_the_workloads_of_the_newest_version(
+    client: Client, world: World
+) -> None:
+    engagement = world.scoping()
+    log = b"tokens,count\n8,900\n64,80\n512,20\n"
+    known = evidence_world.added(engagement, world.consultant, "calls.csv", log)
+    other = evidence_world.added(engagement, world.consultant, "other.csv", b"width,count\n8,9\n")
+    uploaded(engagement, world.signatory)
+    client.force_login(world.signatory)
+
+    def draft(pk: int) -> Any:
+        return client.get(reverse("portal-benchmark-draft", args=[engagement.reference, pk]))
+
+    described = tomllib.loads(draft(known.pk).content.decode())
+    assert [each["axes"]["tokens"] for each in described["workloads"]] == [8, 64]
+    assert described["traffic"]["covered"] == pytest.approx(0.9)
+    assert [each["axes"]["hidden"] for each in described["workloads"]] == [256, 256]
+    # Its columns are no axis of the operator.
+    assert draft(other.pk).status_code == 422
+    elsewhere = evidence_world.added(world.scoping(), world.consultant, "calls.csv", log)
+    assert draft(elsewhere.pk).status_code == 404

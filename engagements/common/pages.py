@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from django import forms
@@ -38,3 +39,12 @@ def show_error(
         form.add_error(None, ValidationError(error.message, code=error.code))
     else:
         messages.error(request, str(error))
+
+
+@contextmanager
+def errors_in(form: forms.Form) -> Iterator[None]:
+    """Show an error of a service called inside in `form`, and continue after the block."""
+    try:
+        yield
+    except APPLICATION_ERRORS as error:
+        form.add_error(None, ValidationError(error.message, code=error.code))

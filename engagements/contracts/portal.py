@@ -15,6 +15,7 @@ from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
+from engagements.common.pages import errors_in
 from engagements.contracts import acceptances, countersignatures, delegations, offers, signatories
 from engagements.contracts.differences import clause_differences, differences
 from engagements.contracts.forms import (
@@ -51,7 +52,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
         return _render(request, contract, status=403)
     reauthentication.require_reauthentication(request)
     if form.is_valid():
-        try:
+        with errors_in(form):
             acceptances.accept(
                 contract=contract,
                 party=Party.CUSTOMER,
@@ -64,9 +65,6 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
                 signed_in_at=reauthentication.signed_in_at(request),
                 second_factor_at=reauthentication.second_factor_at(request),
             )
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, "You have accepted the contract.")
             return redirect("portal-engagement", reference=reference)
     return _render(request, contract, accept_form=form, status=422)
@@ -84,11 +82,8 @@ def delegate(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     reauthentication.require_reauthentication(request)
     if form.is_valid():
         to = form.cleaned_data["delegate"]
-        try:
+        with errors_in(form):
             delegations.delegate(contract=contract, to=to, by=actor(request))
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, f"{to} can now sign the contract; you no longer can.")
             return redirect("portal-contract", reference=reference)
     return _render(request, contract, delegate_form=form, status=422)
@@ -103,11 +98,8 @@ def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     if not access.may_sign(request.user, contract.engagement.customer):
         return _render(request, contract, status=403)
     if form.is_valid():
-        try:
+        with errors_in(form):
             offers.decline(contract=contract, reason=form.cleaned_data["reason"], by=actor(request))
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(
                 request, "You have declined the contract. We have received your reason."
             )

@@ -23,7 +23,7 @@ from engagements.billing.write_off_forms import ExchangeForm
 from engagements.common.errors import ApplicationError
 from engagements.common.integers import wholes
 from engagements.common.money import format_money
-from engagements.common.pages import UNPROCESSABLE
+from engagements.common.pages import UNPROCESSABLE, errors_in
 from engagements.page_access import finance_page
 from engagements.payouts import bank_matching
 from engagements.payouts.bank_matching import Refund
@@ -48,11 +48,8 @@ def assign(request: HttpRequest, pk: int) -> HttpResponse:
     form = _assign_form(line, request)
     if form.is_valid():
         parts = [(invoices[key], amount) for key, amount in form.parts()]
-        try:
+        with errors_in(form):
             reconciliation.assign(line=line, parts=parts, by=actor(request))
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, f"{format_money(line.amount, line.currency)} assigned.")
             return redirect("bank")
     return _line(request, _line_of(pk), assigning=form)
@@ -66,13 +63,10 @@ def exchange(request: HttpRequest, pk: int) -> HttpResponse:
     form = _exchange_form(line, request)
     if form.is_valid():
         invoice, amount = form.payment(line.amount)
-        try:
+        with errors_in(form):
             reconciliation.assign_exchanged(
                 line=line, invoice=invoice, amount=amount, by=actor(request)
             )
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-        else:
             shown = format_money(amount, invoice.currency)
             messages.success(request, f"{shown} recorded for {invoice.reference}.")
             return redirect("bank")
@@ -85,11 +79,8 @@ def set_aside(request: HttpRequest, pk: int) -> HttpResponse:
     """Set a line aside with a reason."""
     line, form = _line_of(pk), SetAsideForm(request.POST)
     if form.is_valid():
-        try:
+        with errors_in(form):
             reconciliation.set_aside(line=line, note=form.cleaned_data["note"], by=actor(request))
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, "Line set aside.")
             return redirect("bank")
     return _line(request, _line_of(pk), setting_aside=form)

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
-from engagements.common.errors import ApplicationError
+from engagements.common.pages import errors_in
 from engagements.contracts.forms import DeclineContractForm
 from engagements.documents.models import Document
 from engagements.orders import services as orders
@@ -42,7 +42,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
         return _render(request, order, status=403)
     reauthentication.require_reauthentication(request)
     if form.is_valid():
-        try:
+        with errors_in(form):
             orders.accept(
                 order=order,
                 typed_name=form.cleaned_data["typed_name"],
@@ -51,9 +51,6 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
                 address=current_address(),
                 signed_in_at=reauthentication.signed_in_at(request),
             )
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, "You have accepted the audit order.")
             return redirect("portal-engagement", reference=reference)
     return _render(request, order, accept_form=form, status=422)
@@ -67,11 +64,8 @@ def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     if not access.may_sign(request.user, order.engagement.customer):
         return _render(request, order, status=403)
     if form.is_valid():
-        try:
+        with errors_in(form):
             orders.decline(order=order, reason=form.cleaned_data["reason"], by=actor(request))
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, "You have declined the audit order.")
             return redirect("portal-engagement", reference=reference)
     return _render(request, order, decline_form=form, status=422)

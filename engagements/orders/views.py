@@ -12,8 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
 from engagements.access import actor
-from engagements.common.errors import ApplicationError
-from engagements.common.pages import UNPROCESSABLE
+from engagements.common.pages import UNPROCESSABLE, errors_in
 from engagements.documents.models import Document
 from engagements.engagement.models import Stage
 from engagements.orders import services as orders
@@ -37,11 +36,8 @@ def offer(request: HttpRequest, reference: str) -> HttpResponse:
     """Seal an order and offer it to the customer."""
     engagement, form = access.engagement_for(request.user, reference), OfferOrderForm(request.POST)
     if form.is_valid():
-        try:
+        with errors_in(form):
             orders.offer(engagement=engagement, **form.cleaned_data, by=actor(request))
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, "The audit order was sealed and offered.")
             return redirect("audit-order", reference=reference)
     return _render(request, reference, offer_form=form)
@@ -54,11 +50,8 @@ def withdraw(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     order = access.audit_order_for(request.user, reference, number)
     form = WithdrawOrderForm(request.POST)
     if form.is_valid():
-        try:
+        with errors_in(form):
             orders.withdraw(order=order, reason=form.cleaned_data["reason"], by=actor(request))
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, "The audit order was withdrawn.")
             return redirect("audit-order", reference=reference)
     return _render(request, reference, withdraw_form=form)

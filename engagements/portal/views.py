@@ -16,6 +16,7 @@ from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
+from engagements.common.pages import errors_in
 from engagements.contracts import signatories
 from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones import services as milestones
@@ -135,16 +136,13 @@ def contest_handover(request: HttpRequest, reference: str) -> HttpResponse:
     if not access.may_sign(request.user, engagement.customer):
         return _handover_page(request, engagement, accept_form, status=403)
     if form.is_valid():
-        try:
+        with errors_in(form):
             handovers.contest(
                 engagement=engagement,
                 defect=form.cleaned_data["defect"],
                 by=actor(request),
                 address=current_address(),
             )
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, "The defect is stated. The consultancy hands over again.")
             return redirect("portal-handover", reference=reference)
     return _handover_page(request, engagement, accept_form, contest_form=form, status=422)

@@ -23,6 +23,7 @@ from kernels.output import exit_when_stdout_closes
 
 _LETTERS = 20_000
 _MEASURING = {"torch", "triton"}
+_STAMPING = {"pyhanko", "pyhanko_certvalidator", "asn1crypto", "aiohttp"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(printable.line(error, _LETTERS), file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _STAMPING:
+            print(f"needs {error.name}: pip install 'twofold[timestamp]'", file=sys.stderr)
+            return 2
         if error.name not in _MEASURING:
             raise
         print(f"measuring needs {error.name}: pip install 'twofold[worker]'", file=sys.stderr)

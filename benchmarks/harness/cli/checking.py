@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from benchmarks.harness.cli import cost, files, key_lists
+from benchmarks.harness.cli import cost, files, key_lists, time_stamps
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
 from benchmarks.records import archives, documents, records, signatures
@@ -32,6 +32,11 @@ def verify(arguments: argparse.Namespace) -> int:
         code, signer = _listed_signer(content, key_lists.read(files.content(arguments.keys), key))
     if code == 1:
         differences.append(signer)
+    stamp = 0, ""
+    if arguments.time_stamp is not None:
+        stamp = time_stamps.checked(content, arguments.time_stamp, arguments.authority)
+    if stamp[0] == 1:
+        differences.append(stamp[1])
     for difference in differences:
         print(printable.line(difference, _LETTERS), file=sys.stderr)
     if differences:
@@ -43,6 +48,8 @@ def verify(arguments: argparse.Namespace) -> int:
     for detail in explanations.details(summary):
         print(printable.line(detail, _LETTERS))
     print(signer, file=sys.stderr if code else sys.stdout)
+    if arguments.time_stamp is not None:
+        print(stamp[1])
     return code
 
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from benchmarks.harness.cli import checking, folders, key_lists, measuring, submitting
+from benchmarks.harness.cli import checking, folders, key_lists, measuring, submitting, time_stamps
 from benchmarks.records import signatures
 
 
@@ -59,6 +59,8 @@ def parser() -> argparse.ArgumentParser:
     verify.add_argument(
         "--keys", type=Path, help="a signed key list that --public-key keeps: any of its keys"
     )
+    verify.add_argument("--time-stamp", type=Path, help="the token that stamp wrote")
+    verify.add_argument("--authority", type=Path, help="certificate of its authority, in PEM")
     verify.set_defaults(do=checking.verify)
     sign = commands.add_parser("sign", help="add your signature to a record that holds")
     sign.add_argument("record", type=Path)
@@ -77,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     schema.set_defaults(do=checking.schema)
     submitting.add_to(commands)
     key_lists.add_to(commands)
+    time_stamps.add_to(commands)
     keygen = commands.add_parser("keygen", help="create a signing key and print its public key")
     keygen.add_argument("file", type=Path, help="file for the private key")
     keygen.set_defaults(do=checking.keygen)

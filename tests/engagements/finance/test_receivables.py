@@ -19,6 +19,7 @@ from engagements.ledger.models import Entry
 from engagements.payouts import refunds
 from engagements.settlements import customer_accounts
 from engagements.settlements import services as settlements
+from tests.engagements.accessibility import errors_of
 from tests.engagements.billing.test_bank_imports import imported, statement
 from tests.engagements.pdf_text import words
 from tests.engagements.world import World, contract_of, today
@@ -64,7 +65,9 @@ def test_a_statement_of_account_is_a_pdf(client: Client, world: World) -> None:
     world.paid_beyond(invoice, D(4280), "P-1")
     url = reverse("customer-statement", args=[world.customer.pk])
     client.force_login(world.finance)
-    text = words(PdfReader(io.BytesIO(client.get(url).content)))
+    content = client.get(url).content
+    assert errors_of(content) == []
+    text = words(PdfReader(io.BytesIO(content)))
     for part in (invoice.reference, "P-1", "10,000.00", "Longprompt AG"):
         assert part in text
     client.force_login(world.signatory)

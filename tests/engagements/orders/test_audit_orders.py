@@ -25,6 +25,7 @@ from engagements.notifications.models import Mail
 from engagements.orders import services as orders
 from engagements.orders.models import AuditOrder
 from tests.database_constraints import delete, violates, write
+from tests.engagements.accessibility import errors_of
 from tests.engagements.pdf_text import words
 from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, days, fresh, today
@@ -90,6 +91,7 @@ def test_an_audit_that_leads_to_no_contract_is_billed_by_its_order(
     assert client.get(reverse("vat")).status_code == 200
     document = issuing.issue(kind="invoice", subject=f"invoice:{invoice.pk}")
     assert "Audit order 1" in words(PdfReader(BytesIO(document.content)))
+    assert errors_of(bytes(document.content)) == []
 
 
 def test_a_credited_order_is_billed_again_or_waived(world: World) -> None:

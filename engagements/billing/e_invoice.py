@@ -174,7 +174,7 @@ def _fill_party(party: TradeParty, data: dict[str, str], *, is_outside: bool = F
     if data.get("email"):
         party.electronic_address.uri_ID = ("EM", data["email"])
     if data["vat_id"] and is_outside:
-        # EN 16931 allows no VAT id where nothing is subject to VAT.
+        # EN 16931 allows no VAT ID where nothing is subject to VAT.
         party.id = data["vat_id"]
     elif data["vat_id"]:
         party.tax_registrations.add(TaxRegistration(id=("VA", data["vat_id"])))

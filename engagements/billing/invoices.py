@@ -287,6 +287,6 @@ def _require_vat_id(invoice: Invoice) -> None:
     is_reversed = invoice.terms.tax_treatment == ContractVersion.TaxTreatment.REVERSE_CHARGE
     if is_reversed and not invoice.customer.vat_id:
         raise ApplicationError(
-            f"Reverse charge requires a VAT id. Enter that of {invoice.customer} first.",
+            f"Reverse charge requires a VAT ID. Enter that of {invoice.customer} first.",
             code="invoice.no_vat_id",
         )

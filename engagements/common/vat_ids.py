@@ -1,11 +1,11 @@
-"""Validate VAT ids by the rules of their country, check digits included."""
+"""Validate VAT IDs by the rules of their country, check digits included."""
 
 from __future__ import annotations
 
 from stdnum import get_cc_module
 from stdnum.eu import vat as eu_vat
 
-# VAT ids of Greece and Northern Ireland do not start with their country code.
+# VAT IDs of Greece and Northern Ireland do not start with their country code.
 GREECE, NORTHERN_IRELAND = "EL", "XI"
 
 

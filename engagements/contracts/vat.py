@@ -74,9 +74,9 @@ def standard_rate(country: str, day: dt.date) -> Decimal:
 
 
 def default_for(customer: Customer, *, day: dt.date | None = None) -> Default:
-    """The default of a customer by its country and VAT id, on `day` or today.
+    """The default of a customer by its country and VAT ID, on `day` or today.
 
-    Within the European Union a customer without a VAT id, or with one of ours, is taxed as at home.
+    Within the European Union a customer without a VAT ID, or with one of ours, is taxed as at home.
     """
     home = settings.CONSULTANCY["country"]
     is_within = _is_european(home) and _is_european(customer.country)

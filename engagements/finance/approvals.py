@@ -70,7 +70,8 @@ def _payments() -> Iterator[Approval]:
 def _months() -> Iterator[Approval]:
     for row in closing_checklist.waiting():
         note = f"Month to approve, proposed by {row.proposed_by}"
-        yield Approval(str(row).capitalize(), note, reverse("ledger-close"))
+        label = str(row)
+        yield Approval(label[:1].upper() + label[1:], note, reverse("ledger-close"))
 
 
 def _roles() -> Iterator[Approval]:

@@ -90,8 +90,8 @@ CONTROLS = (
         f"{TWO}::test_the_approver_does_not_pay",
     ),
     Control(
-        "The sender of a refund does not mark it as failed without a bank line, and so sends it "
-        "once.",
+        "The sender of a refund does not mark it as failed without a bank line that carries its "
+        "id, and so sends it once.",
         "refund.same_person",
         "transfer.failed_by_another",
         f"{STEALING}::test_the_sender_of_a_refund_cannot_resend_it_alone",
@@ -103,10 +103,24 @@ CONTROLS = (
         f"{TWO}::test_the_person_who_set_the_refund_account_neither_approves_nor_pays",
     ),
     Control(
-        "Money goes only to an account that the customer's signatory confirmed.",
+        "Money goes only to an account that the customer's signatory confirmed; without any on "
+        "file, by hand.",
         "refund_account.waiting",
         "transfer.account",
         f"{TWO}::test_a_new_refund_account_needs_confirmation_and_a_waiting_period",
+    ),
+    Control(
+        "A debit to another account than that of the refund does not mark it as paid.",
+        "bank_line.other_payee",
+        "transfermatch.line",
+        "tests/engagements/payouts/test_bank_matching.py"
+        "::test_a_debit_to_another_account_does_not_show_the_refund",
+    ),
+    Control(
+        "A bank line counts once: as payments, as the confirmation of one, or as a refund.",
+        "bank_line.matched",
+        "transfermatch.line",
+        "tests/engagements/payouts/test_bank_matching.py::test_a_bank_line_is_evidence_once",
     ),
     Control(
         "Only a signatory of the customer confirms its refund account.",

@@ -40,7 +40,7 @@ def live_order(engagement: Engagement) -> AuditOrder | None:
 def offer(*, engagement: Engagement, valid_until: date, payment_days: int, by: User) -> AuditOrder:
     """Seal an order at the audit's cost, and offer it to the customer. Idempotent.
 
-    The tax is the default of the customer's country and VAT id.
+    The tax is the default of the customer's country and VAT ID.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)

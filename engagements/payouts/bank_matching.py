@@ -23,6 +23,7 @@ from engagements.payouts import overpayment_refunds, postings, refund_accounts, 
 from engagements.payouts.match_models import TransferMatch
 from engagements.payouts.models import Transfer
 from engagements.payouts.overpayment_models import OverpaymentRefund
+from engagements.people import second_person
 from engagements.people.models import User
 from engagements.settlements import finance_mails
 
@@ -126,6 +127,7 @@ def match(*, line: BankLine, targets: Sequence[Refund], by: User) -> BankLine:
         _require_matched_with(row, targets)
         return row
     _require_matchable(row, targets)
+    _require_another(row, targets, by)
     if row.state == State.SET_ASIDE:
         line_postings.bank_line_taken_up(row)
     for target in targets:
@@ -158,6 +160,25 @@ def _require_matchable(line: BankLine, targets: Sequence[Refund]) -> None:
             code="bank_line.other_amount",
         )
     _require_our_payee(line, targets)
+
+
+def _require_another(line: BankLine, targets: Sequence[Refund], by: User) -> None:
+    """Require another person than the sender to take a line without our id for a return.
+
+    Otherwise the sender could take a customer's payment for it, and send the refund again.
+    """
+    for target in targets:
+        if not line.is_credit or not isinstance(target, Transfer):
+            continue
+        if line.end_to_end_id.upper() != target.end_to_end_id.upper():
+            second_person.require(
+                by=by,
+                others=[target.started_by_id],
+                subject=target.settlement.subject,
+                code="refund.same_person",
+                message="You sent this refund, and the line does not name it: another person of "
+                "finance matches its return.",
+            )
 
 
 def _require_our_payee(line: BankLine, targets: Sequence[Refund]) -> None:

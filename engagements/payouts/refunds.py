@@ -186,6 +186,7 @@ def record_return(
 ) -> Settlement:
     """Fail a transfer that a bank line returns, under way or paid: its refund may be retried.
 
+    By the sender only if the line carries the transfer's id.
     The line is matched to the transfer before. `valued_on` is its value date; None for today. A
     closed engagement is reopened.
     """

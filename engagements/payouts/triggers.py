@@ -74,6 +74,14 @@ CHECK_MATCH = Trigger(
         )
     }
     END IF;
+    IF abs(line.amount) = NEW.amount AND NEW.kind = 'executed'
+        AND line.payer_account ~ '^[A-Z][A-Z][0-9][0-9][A-Z0-9]+$'
+        AND length(line.payer_account) > 14
+        AND EXISTS (SELECT 1 FROM engagements_transfer WHERE id = NEW.transfer_id
+                    AND iban NOT IN ('', line.payer_account))
+    THEN
+        {refuse("transfermatch.payee", "The bank paid another account than that of the refund.")}
+    END IF;
     IF EXISTS (SELECT 1 FROM engagements_payment WHERE bank_line_id = line.id)
         OR EXISTS (SELECT 1 FROM engagements_paymentconfirmation WHERE bank_line_id = line.id)
         OR EXISTS (SELECT 1 FROM engagements_paymentreversal
@@ -181,14 +189,17 @@ APPROVER_SET_NO_ACCOUNT = second_person(
     operation=pgtrigger.Insert,
 )
 
-# Otherwise one person would send an approved refund again and again.
+# Otherwise one person would send an approved refund again and again. The bank's own answer is a
+# line that carries the transfer's id.
 FAILED_BY_ANOTHER = second_person(
     name="failed_by_another",
     code="transfer.failed_by_another",
     by="NEW.failed_by_id",
     others=(
-        "(SELECT NEW.started_by_id WHERE NOT EXISTS (SELECT 1 FROM engagements_transfermatch"
-        " WHERE transfer_id = NEW.id AND kind = 'returned'))",
+        "(SELECT NEW.started_by_id WHERE NOT EXISTS (SELECT 1 FROM engagements_transfermatch match"
+        " JOIN engagements_bankline line ON line.id = match.line_id"
+        " WHERE match.transfer_id = NEW.id AND match.kind = 'returned'"
+        " AND upper(line.end_to_end_id) = upper(NEW.end_to_end_id)))",
     ),
     subject="'settlement:' || NEW.settlement_id",
     operation=pgtrigger.Update,

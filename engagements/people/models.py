@@ -134,7 +134,7 @@ class Customer(models.Model):
     name = models.CharField(max_length=160, unique=True)
     address = models.TextField()
     country = models.CharField(max_length=2, help_text="ISO 3166-1 code, as in DE.")
-    vat_id = models.CharField("VAT id", max_length=20, blank=True)
+    vat_id = models.CharField("VAT ID", max_length=20, blank=True)
     currency = models.CharField(max_length=3, default="EUR")
     invoice_email = models.EmailField(
         "address for invoices",
@@ -172,7 +172,7 @@ class Customer(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Normalise texts and check the codes of country, currency and VAT id."""
+        """Normalise texts and check the codes of country, currency and VAT ID."""
         for name in ("name", "address", "vat_id", "buyer_reference"):
             setattr(self, name, strip_invisible(getattr(self, name)))
         for name in ("name", "address"):
@@ -182,7 +182,7 @@ class Customer(models.Model):
         self.vat_id = "".join(self.vat_id.split()).upper()
         if self.vat_id and not vat_ids.is_valid(self.vat_id):
             raise ValidationError(
-                {"vat_id": "Enter a valid VAT id with its country code, as in DE136695976."}
+                {"vat_id": "Enter a valid VAT ID with its country code, as in DE136695976."}
             )
         if self.country not in COUNTRIES:
             raise ValidationError({"country": "Choose a country."})

@@ -1,4 +1,4 @@
-"""The VAT treatment follows from the customer's country and VAT id."""
+"""The VAT treatment follows from the customer's country and VAT ID."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.errors import declined
         ("DE", "DE136695976", "rate", 19),
         ("DE", "", "rate", 19),
         ("AT", "ATU13585627", "reverse_charge", 0),
-        # Without a VAT id it is taxed as at home.
+        # Without a VAT ID it is taxed as at home.
         ("AT", "", "rate", 19),
-        # Nor is a supply to a German VAT id taxed abroad.
+        # Nor is a supply to a German VAT ID taxed abroad.
         ("AT", "DE136695976", "rate", 19),
         ("CH", "", "outside_scope", 0),
         ("US", "", "outside_scope", 0),
@@ -45,7 +45,7 @@ def test_the_default_follows_country_and_vat_id(
         # Outside the union there is no reverse charge of its directive.
         ("CH", "DE", "DE136695976", "outside_scope", 0),
         ("CH", "CH", "", "rate", "8.1"),
-        # The VAT ids of Greece start with EL.
+        # The VAT IDs of Greece start with EL.
         ("GR", "DE", "EL094259216", "rate", 24),
     ],
 )

@@ -169,6 +169,10 @@ def test_a_debit_to_another_account_does_not_show_the_refund(world: World) -> No
     assert bank_matching.match_import(bank_import=row, by=world.controller).errors
     with declined("bank_line.other_payee"):
         bank_matching.match(line=line, targets=[transfer], by=world.finance)
+    with violates("transfermatch.payee"):
+        TransferMatch.objects.create(
+            line=line, kind="executed", transfer=transfer, amount=transfer.amount
+        )
     assert Settlement.objects.get().state == "paying"
 
 
@@ -191,7 +195,10 @@ def test_a_bank_line_is_evidence_once(world: World) -> None:
             TransferMatch.objects.create(
                 line=line, kind="returned", transfer=transfer, amount=transfer.amount
             )
-    bank_matching.match(line=line, targets=[transfer], by=world.finance)
+    # The line does not name the refund, so that its sender does not take it for a return.
+    with declined("refund.same_person"):
+        bank_matching.match(line=line, targets=[transfer], by=world.finance)
+    bank_matching.match(line=line, targets=[transfer], by=world.controller)
     with violates("paymentconfirmation.bank_line"):
         PaymentConfirmation.objects.create(
             payment=keyed, bank_line=line, confirmed_by=world.finance
@@ -205,7 +212,7 @@ def test_a_bank_line_is_evidence_once(world: World) -> None:
             bank_line=line,
             recorded_by=world.finance,
         )
-    assert bank_matching.match(line=line, targets=[transfer], by=world.controller) == line
+    assert bank_matching.match(line=line, targets=[transfer], by=world.finance) == line
     with declined("bank_line.matched"):
         bank_matching.match(line=line, targets=[], by=world.finance)
 

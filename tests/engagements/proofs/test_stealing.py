@@ -23,7 +23,13 @@ from engagements.billing.write_off_models import WriteOff
 from engagements.common.errors import ApplicationError
 from engagements.finance import grants
 from engagements.ledger.period_models import Period, PeriodReopening
-from engagements.payouts import overpayment_refunds, refund_accounts, refunds, transfer_files
+from engagements.payouts import (
+    bank_matching,
+    overpayment_refunds,
+    refund_accounts,
+    refunds,
+    transfer_files,
+)
 from engagements.payouts.models import Transfer
 from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.people.approval_models import FinanceGrant
@@ -32,6 +38,7 @@ from engagements.people.models import Role, User
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.database_constraints import violates, write
+from tests.engagements.billing.test_bank_imports import imported, statement
 from tests.engagements.world import (
     World,
     contract_of,
@@ -226,10 +233,19 @@ class Again(Scene):
         payments.confirm(payment=self.first, by=sender)
         settlements.approve(settlement=self.settlement, by=approver)
         refunds.start_payment(settlement=self.settlement, by=sender)
+        # A customer's payment of the same amount, which a thief could take for a return.
+        self.line = imported(world, statement((f"{self.settlement.refund:.2f}", "x"))).lines.get()
 
     def steps(self) -> Steps:
-        every = super().steps()
-        names = ("approve", "start", "make file", "mark as failed", "mark as paid", "set account")
+        every = super().steps() | {
+            "match as return": lambda by: bank_matching.match(
+                line=self.line, targets=[Transfer.objects.get()], by=by
+            )
+        }
+        names = (
+            *("approve", "start", "make file", "mark as failed", "mark as paid", "set account"),
+            "match as return",
+        )
         return {name: every[name] for name in names}
 
     def has_left(self) -> bool:

@@ -14,8 +14,9 @@ from typing import Any
 from celery import shared_task
 
 from benchmarks.measuring import checking, stopping, supervisor
-from benchmarks.measuring.device import DeviceBusy, device_of, locked
+from benchmarks.measuring.device import DeviceBusy, devices_of, locked
 from benchmarks.models import BenchmarkCheck, Run
+from benchmarks.records import documents
 from benchmarks.services import leases, messages, runs, sweeping
 from benchmarks.services.leases import JobType
 
@@ -30,7 +31,7 @@ def measure(run_id: int) -> str:
         return "nothing to do"
     return _on_device(
         run,
-        run.benchmark.document["hardware"],
+        run.benchmark.document,
         claim=lambda worker: runs.claim(run_id=run_id, worker=worker),
         work=supervisor.measure,
     )
@@ -44,7 +45,7 @@ def check_benchmark(check_id: int) -> str:
         return "nothing to do"
     return _on_device(
         check,
-        check.benchmark["hardware"],
+        check.benchmark,
         claim=lambda worker: leases.claim(BenchmarkCheck.objects.all(), pk=check_id, worker=worker),
         work=checking.check,
     )
@@ -52,22 +53,23 @@ def check_benchmark(check_id: int) -> str:
 
 def _on_device(
     job: JobType,
-    hardware: dict[str, Any],
+    document: dict[str, Any],
     *,
     claim: Callable[[str], JobType | None],
     work: Callable[..., str],
 ) -> str:
-    """Claim a job once its device is free, and do it."""
+    """Claim a job once its devices are free, and do it."""
+    devices = devices_of(document["hardware"], documents.ranks(document))
     try:
-        # Lock the device before claiming: waiting must not use up a lease or an attempt.
-        with locked(device_of(hardware)) as lock:
+        # Lock the devices before claiming: waiting must not use up a lease or an attempt.
+        with locked(*devices) as locks:
             if stopping.is_requested():
                 leases.postpone(type(job), job.pk)
                 return "worker stopping"
             claimed = claim(f"{socket.gethostname()}:{os.getpid()}")
             if claimed is None:
                 return "nothing to do"
-            outcome = work(claimed, device_lock=lock)
+            outcome = work(claimed, device_locks=locks)
     except DeviceBusy:
         leases.postpone(type(job), job.pk)
         return "device busy"

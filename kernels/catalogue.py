@@ -37,6 +37,11 @@ def operators() -> list[str]:
     return sorted({found.parent.name for place in places for found in place.glob("*/op.py")})
 
 
+def operators_of_one_rank() -> list[str]:
+    """The operators whose side is one process: all but those of several ranks."""
+    return [operator for operator in operators() if not has_ranks(operator)]
+
+
 def require_operator(operator: str) -> str:
     """Return the operator's name. CatalogueError if the catalogue does not have it."""
     folder(operator)
@@ -59,6 +64,11 @@ def definition(operator: str) -> Definition:
     """The operator as plain data."""
     found: Definition = _op(operator).DEFINITION
     return found
+
+
+def has_ranks(operator: str) -> bool:
+    """Whether a side is several processes, each on a device of its own: the axis `ranks`."""
+    return "ranks" in definition(operator).axes
 
 
 def presets(operator: str) -> Mapping[str, Preset]:

@@ -83,7 +83,7 @@ def _chosen(operator: str, preset: str, workload: str) -> Workload:
 def main() -> None:
     """Read the command line; profile and print, or run the call under ncu."""
     parser = argparse.ArgumentParser(prog="python -m kernels.profiling")
-    parser.add_argument("operator", choices=catalogue.operators())
+    parser.add_argument("operator", choices=catalogue.operators_of_one_rank())
     parser.add_argument("--preset", default="h200")
     parser.add_argument(
         "--workload", default="", metavar="PREFIX", help="the first with this prefix"

@@ -116,7 +116,7 @@ def as_line(timed: Timed) -> dict[str, Any]:
 def main() -> None:
     """Read the command line, print the lines."""
     parser = argparse.ArgumentParser(prog="python -m kernels.surveys")
-    parser.add_argument("operator", choices=catalogue.operators())
+    parser.add_argument("operator", choices=catalogue.operators_of_one_rank())
     parser.add_argument("--preset", default="tiny", help="tiny, which every operator has")
     parser.add_argument("--begin", type=int, default=0, metavar="JOB")
     parser.add_argument("--without", action="append", default=[], metavar="SOLUTION")

@@ -130,7 +130,7 @@ def _load_and_measure(
 def main() -> None:
     """Read the command line, measure, print."""
     parser = argparse.ArgumentParser(prog="python -m kernels.timing")
-    parser.add_argument("operator", choices=catalogue.operators())
+    parser.add_argument("operator", choices=catalogue.operators_of_one_rank())
     parser.add_argument("--preset", default="tiny", help="tiny, which every operator has")
     parser.add_argument("--variants", action="store_true", help="every cut of the candidates")
     parser.add_argument("--step", action="store_true", help="the whole Program too")

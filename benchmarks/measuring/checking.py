@@ -21,12 +21,12 @@ _TEXTS = {"title": 200, "code": 60, "message": LONGEST_MESSAGE}
 OUTCOMES = ("ok", "error", "warning")
 
 
-def check(claimed: BenchmarkCheck, *, device_lock: int) -> str:
+def check(claimed: BenchmarkCheck, *, device_locks: tuple[int, ...]) -> str:
     """Check a claimed benchmark and conclude it; return the outcome for the log."""
     key = {"check_id": claimed.pk, "attempt": claimed.attempt}
     try:
         with own_folder() as folder:
-            watch = CheckWatch(claimed, folder=folder, device_lock=device_lock)
+            watch = CheckWatch(claimed, folder=folder, device_locks=device_locks)
             checked = watch.wait()
         checks.finish(**key, results=watch.results, checked=checked)
     except WorkerStopping:
@@ -42,8 +42,10 @@ def check(claimed: BenchmarkCheck, *, device_lock: int) -> str:
 class CheckWatch(Watch):
     """One attempt at a check, from the document to the checked one."""
 
-    def __init__(self, check: BenchmarkCheck, *, folder: Path, device_lock: int) -> None:
-        super().__init__(check, folder=folder, device_lock=device_lock)
+    def __init__(
+        self, check: BenchmarkCheck, *, folder: Path, device_locks: tuple[int, ...]
+    ) -> None:
+        super().__init__(check, folder=folder, device_locks=device_locks)
         self.check = check
         self.results: list[dict[str, Any]] = []
         self.trying = ""

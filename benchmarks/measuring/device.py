@@ -20,16 +20,18 @@ class DeviceBusy(Exception):
     """Another run is using the device."""
 
 
-def device_of(hardware: dict[str, str | None]) -> str:
-    """The lock name of this worker's device: "cpu", or "cuda-" and the GPU.
+def devices_of(hardware: dict[str, str | None], ranks: int = 1) -> tuple[str, ...]:
+    """The lock names of this worker's devices: "cpu", or "cuda-" and the GPU of each rank.
 
     A GPU is named by its UUID where the driver lists it, so that workers that select it by index
     and by UUID share a lock; otherwise as in CUDA_VISIBLE_DEVICES.
     """
     if hardware["device"] != "cuda":
-        return "cpu"
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip() or "0"
-    return f"cuda-{_uuid(visible) or visible}"
+        return ("cpu",)
+    named = [each.strip() for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+    visible = [named[rank] if rank < len(named) else "" for rank in range(ranks)]
+    chosen = [each or str(rank) for rank, each in enumerate(visible)]
+    return tuple(f"cuda-{_uuid(each) or each}" for each in chosen)
 
 
 def _uuid(visible: str) -> str | None:
@@ -47,13 +49,19 @@ def _uuid_in(file: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def locked(device: str) -> Iterator[int]:
-    """Lock the device; yields the lock's file descriptor. Raises DeviceBusy after the wait.
+def locked(*devices: str) -> Iterator[tuple[int, ...]]:
+    """Lock all devices or none; yields the locks' file descriptors. Raises DeviceBusy after a wait.
 
-    The measuring process inherits the descriptor, so the kernel releases the lock only when the
-    worker and all its descendants have ended. Workers on one machine must share
-    `settings.TWOFOLD_HOME`.
+    In one order everywhere, so that two runs never hold a part of each other's. The measuring
+    process inherits the descriptors, so the kernel releases the locks only when the worker and all
+    its descendants have ended. Workers on one machine must share `settings.TWOFOLD_HOME`.
     """
+    with contextlib.ExitStack() as stack:
+        yield tuple(stack.enter_context(_locked(device)) for device in sorted(set(devices)))
+
+
+@contextlib.contextmanager
+def _locked(device: str) -> Iterator[int]:
     folder = Path(settings.TWOFOLD_HOME) / "devices"
     folder.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", device)

@@ -6,7 +6,7 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from django.conf import settings
@@ -50,7 +50,7 @@ def harness_command() -> list[str]:
 class Harness:
     """A measuring process with its descendants; the context ends them all."""
 
-    def __init__(self, arguments: list[str], *, folder: Path, keep_open: int) -> None:
+    def __init__(self, arguments: list[str], *, folder: Path, keep_open: Sequence[int]) -> None:
         watched = [sys.executable, "-I", watchdog.__file__, str(os.getpid()), str(folder)]
         self.limits = limits()
         self.stderr = b""
@@ -66,7 +66,7 @@ class Harness:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            pass_fds=(keep_open,),
+            pass_fds=keep_open,
         )
         self._selector = selectors.DefaultSelector()
         for stream in (self._process.stdout, self._process.stderr):

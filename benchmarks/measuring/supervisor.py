@@ -18,14 +18,14 @@ from benchmarks.services import leases, runs
 logger = logging.getLogger(__name__)
 
 
-def measure(run: Run, *, device_lock: int) -> str:
+def measure(run: Run, *, device_locks: tuple[int, ...]) -> str:
     """Measure a claimed run and conclude it; return the outcome for the log.
 
     "finished", "failed: CODE", "lost" (another attempt has claimed it) or "requeued".
     """
     try:
         with own_folder() as made:
-            content = RunWatch(run, folder=made, device_lock=device_lock).wait()
+            content = RunWatch(run, folder=made, device_locks=device_locks).wait()
         _store_record(run, content)
     except outcomes.Failed as failure:
         failed = runs.fail(run_id=run.pk, attempt=run.attempt, reason=failure.message)
@@ -76,8 +76,8 @@ def _heartbeat_between_tries(run: Run) -> None:
 class RunWatch(Watch):
     """One attempt at a run, from its files to the bytes of a record."""
 
-    def __init__(self, run: Run, *, folder: Path, device_lock: int) -> None:
-        super().__init__(run, folder=folder, device_lock=device_lock)
+    def __init__(self, run: Run, *, folder: Path, device_locks: tuple[int, ...]) -> None:
+        super().__init__(run, folder=folder, device_locks=device_locks)
         self.run = run
         self.progress = Progress()
 

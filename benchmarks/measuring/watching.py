@@ -44,10 +44,10 @@ def own_folder() -> Iterator[Path]:
 class Watch(ABC):
     """One attempt at a job, while its process runs."""
 
-    def __init__(self, job: Job, *, folder: Path, device_lock: int) -> None:
+    def __init__(self, job: Job, *, folder: Path, device_locks: tuple[int, ...]) -> None:
         self.job = job
         self.folder = folder
-        self.device_lock = device_lock
+        self.device_locks = device_locks
         self.limits = limits()
         self.started = self.last_beat = self.last_extended = self.last_event = time.monotonic()
         self.last_stored = 0.0
@@ -72,7 +72,7 @@ class Watch(ABC):
 
         Raises outcomes.Failed, LeaseLost or WorkerStopping.
         """
-        with Harness(arguments, folder=self.folder, keep_open=self.device_lock) as harness:
+        with Harness(arguments, folder=self.folder, keep_open=self.device_locks) as harness:
             while harness.status() is None:
                 self._read_events(harness)
                 self._extend_lease()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from benchmarks.records import schemas
@@ -289,3 +290,10 @@ def _check_files(document: dict[str, Any]) -> None:
     found = {name: digest_of_bytes(text.encode()) for name, text in files.items()}
     if found != document["sources"]:
         raise InvalidBenchmark("benchmark $.files: not the files that $.sources names")
+
+
+def ranks(document: Mapping[str, Any]) -> int:
+    """The most processes of a side, each on a device of its own: the axis `ranks`, otherwise 1."""
+    if "ranks" not in document["definition"]["axes"]:
+        return 1
+    return max(int(workload["axes"]["ranks"]) for workload in document["workloads"])

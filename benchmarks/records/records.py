@@ -118,6 +118,26 @@ _SUMMARY = schemas.exactly(
 )
 _VERSION = schemas.nullable(schemas.TEXT)
 _ENVIRONMENT = schemas.exactly(
+    # Of runs with several ranks: their devices, and the link between each pair.
+    optional=("ranks",),
+    ranks=schemas.exactly(
+        count=schemas.POSITIVE_COUNT,
+        devices=schemas.nullable(
+            schemas.listed(
+                schemas.exactly(name=schemas.TEXT, numa_node=schemas.nullable(schemas.COUNT))
+            )
+        ),
+        links=schemas.nullable(
+            schemas.listed(
+                schemas.exactly(
+                    ranks=schemas.listed(schemas.COUNT),
+                    peer_access={"type": "boolean"},
+                    nvlinks=schemas.nullable(schemas.COUNT),
+                    path=schemas.nullable(schemas.TEXT),
+                )
+            )
+        ),
+    ),
     device=schemas.exactly(
         kind=schemas.DEVICE,
         name=schemas.TEXT,

@@ -117,6 +117,9 @@ def _measured(operator: str, preset: str, asked: argparse.Namespace) -> int:
 def _parts(operator: str, preset: str, asked: argparse.Namespace) -> list[str]:
     """The parts to measure for this preset, in order."""
     surveyed = asked.against is None and _own_survey(operator, preset)
+    if catalogue.has_ranks(operator):
+        # `python -m kernels.rank_trials` compares their Solutions; there is no survey of it yet.
+        surveyed = False
     return [part for part in PARTS if asked.only in (None, part) and (part != "survey" or surveyed)]
 
 

@@ -205,7 +205,7 @@ class _Worker:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and write one survey; 2 if this machine cannot."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.surveying.survey_runs")
-    parser.add_argument("operator", choices=catalogue.operators())
+    parser.add_argument("operator", choices=catalogue.operators_of_one_rank())
     parser.add_argument("--preset", default="cpu")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--budget-s", type=float, default=75.0, help="begin no more after this")

@@ -119,7 +119,7 @@ def test_one_request_is_one_check(check: BenchmarkCheck) -> None:
 
 
 def test_events_of_a_check_are_bounded(check: BenchmarkCheck, tmp_path: Path) -> None:
-    watch = checking.CheckWatch(check, folder=tmp_path, device_lock=-1)
+    watch = checking.CheckWatch(check, folder=tmp_path, device_locks=())
     for line in (b"\xff", b"[1]", b'{"event": "tried", "title": 7, "outcome": "odd"}', b"{" * 9999):
         watch.read(line, at_s=0.0)
     assert watch.ignored_lines == 3

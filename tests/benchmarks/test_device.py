@@ -31,7 +31,8 @@ def _tell(folder: Path, place: str, uuid: str) -> None:
 
 def _named(monkeypatch: pytest.MonkeyPatch, visible: str) -> str:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    return device.device_of({"device": "cuda", "name": None})
+    (found,) = device.devices_of({"device": "cuda", "name": None})
+    return found
 
 
 @pytest.mark.parametrize("visible", ["", "0", "0,1", FIRST, "GPU-8932", f"{FIRST},{SECOND}"])
@@ -49,4 +50,14 @@ def test_a_gpu_unknown_to_the_driver_keeps_its_name(
     assert _named(monkeypatch, "MIG-1") == "cuda-MIG-1"
     _tell(gpus, "0000:1b:00.0", "GPU-????????-????-????-????-????????????")
     assert _named(monkeypatch, "0") == "cuda-0"
-    assert device.device_of({"device": "cpu", "name": None}) == "cpu"
+    assert device.devices_of({"device": "cpu", "name": None}, 2) == ("cpu",)
+
+
+def test_a_run_of_several_ranks_names_as_many_gpus(
+    gpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    both = (f"cuda-{FIRST}", f"cuda-{SECOND}")
+    assert device.devices_of({"device": "cuda", "name": None}, 2) == both
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
+    assert device.devices_of({"device": "cuda", "name": None}, 2) == both[::-1]

@@ -12,7 +12,7 @@ from benchmarks.services import runs
 from tests.benchmarks.conftest import lose_the_worker
 
 # Nothing is started here that could keep a device.
-NO_LOCK = -1
+NO_LOCK = ()
 
 
 def test_a_record_that_cannot_be_stored_fails_its_run_with_that_reason(
@@ -22,7 +22,7 @@ def test_a_record_that_cannot_be_stored_fails_its_run_with_that_reason(
     tries = refusing_to_finish(monkeypatch, [full] * 1000)
     settings.TWOFOLD_RUN_LIMITS = {"lease_s": 0.2, "beat_s": 0.05}
 
-    assert supervisor.measure(claimed, device_lock=NO_LOCK) == "failed: run.not_stored"
+    assert supervisor.measure(claimed, device_locks=NO_LOCK) == "failed: run.not_stored"
 
     claimed.refresh_from_db()
     assert claimed.state == Run.State.FAILED
@@ -43,7 +43,7 @@ def test_a_measured_run_is_not_lost_to_trouble_that_passes(
     tries = refusing_to_finish(monkeypatch, [trouble])
     settings.TWOFOLD_RUN_LIMITS = {"beat_s": 0.05}
 
-    assert supervisor.measure(claimed, device_lock=NO_LOCK) == "finished"
+    assert supervisor.measure(claimed, device_locks=NO_LOCK) == "finished"
     assert tries == [b"a record", b"a record"]
 
 
@@ -55,7 +55,7 @@ def test_a_run_taken_back_while_its_record_waits_is_left_alone(
     lose_the_worker(claimed)
     runs.claim(run_id=claimed.pk, worker="there:2")
 
-    assert supervisor.measure(claimed, device_lock=NO_LOCK) == "lost"
+    assert supervisor.measure(claimed, device_locks=NO_LOCK) == "lost"
     claimed.refresh_from_db()
     assert (claimed.state, claimed.attempt) == ("running", 2)
 

@@ -29,14 +29,14 @@ def own_devices(settings: Any, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def lock(tmp_path: Path) -> Iterator[int]:
+def lock(tmp_path: Path) -> Iterator[tuple[int, ...]]:
     """A device that is held."""
     with device.locked("test") as held:
         yield held
 
 
-def measured(run: Run, lock: int) -> str:
-    outcome = supervisor.measure(run, device_lock=lock)
+def measured(run: Run, lock: tuple[int, ...]) -> str:
+    outcome = supervisor.measure(run, device_locks=lock)
     run.refresh_from_db()
     return outcome
 
@@ -53,7 +53,7 @@ def measured(run: Run, lock: int) -> str:
     ],
 )
 def test_a_bad_end_is_a_failed_run_with_a_reason(
-    claimed: Run, lock: int, pretend: Pretend, behaviour: str, code: str, reason: str
+    claimed: Run, lock: tuple[int, ...], pretend: Pretend, behaviour: str, code: str, reason: str
 ) -> None:
     pretend(behaviour)
 
@@ -65,7 +65,7 @@ def test_a_bad_end_is_a_failed_run_with_a_reason(
 
 
 def test_rubbish_between_events_does_not_hide_the_events(
-    claimed: Run, lock: int, pretend: Pretend
+    claimed: Run, lock: tuple[int, ...], pretend: Pretend
 ) -> None:
     pretend("rubbish")
 
@@ -85,7 +85,7 @@ def test_rubbish_between_events_does_not_hide_the_events(
 )
 def test_a_process_that_will_not_end_is_ended(
     claimed: Run,
-    lock: int,
+    lock: tuple[int, ...],
     pretend: Pretend,
     behaviour: str,
     limits: dict[str, float],
@@ -99,7 +99,7 @@ def test_a_process_that_will_not_end_is_ended(
 
 
 def test_a_process_in_another_session_does_not_outlive_the_run(
-    claimed: Run, lock: int, pretend: Pretend, tmp_path: Path
+    claimed: Run, lock: tuple[int, ...], pretend: Pretend, tmp_path: Path
 ) -> None:
     pids = tmp_path / "pids"
     pretend(f"family={pids}", run_s=1.0)
@@ -110,31 +110,31 @@ def test_a_process_in_another_session_does_not_outlive_the_run(
 
 
 def test_an_attempt_that_lost_its_lease_stops_and_says_nothing(
-    claimed: Run, lock: int, pretend: Pretend
+    claimed: Run, lock: tuple[int, ...], pretend: Pretend
 ) -> None:
     pretend("hang", beat_s=0.1)
     lose_the_worker(claimed)
     runs.claim(run_id=claimed.pk, worker="there:2")
 
-    assert supervisor.measure(claimed, device_lock=lock) == "lost"
+    assert supervisor.measure(claimed, device_locks=lock) == "lost"
     claimed.refresh_from_db()
     assert (claimed.state, claimed.attempt, claimed.worker) == ("running", 2, "there:2")
 
 
 def test_a_stopped_worker_requeues_its_run(
-    claimed: Run, lock: int, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
+    claimed: Run, lock: tuple[int, ...], pretend: Pretend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend("hang")
     monkeypatch.setattr(stopping, "is_requested", lambda: True)
 
-    assert supervisor.measure(claimed, device_lock=lock) == "requeued"
+    assert supervisor.measure(claimed, device_locks=lock) == "requeued"
     claimed.refresh_from_db()
     assert (claimed.state, claimed.attempt) == ("queued", 1)
 
 
 def test_the_measuring_process_gets_no_secret(
     claimed: Run,
-    lock: int,
+    lock: tuple[int, ...],
     pretend: Pretend,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -168,12 +168,21 @@ def test_another_device_is_free(tmp_path: Path) -> None:
         pass
 
 
+def test_several_devices_are_taken_together_or_not_at_all(settings: Any) -> None:
+    settings.TWOFOLD_RUN_LIMITS = {"device_wait_s": 0.0}
+    with device.locked("cuda-1"):
+        with pytest.raises(device.DeviceBusy), device.locked("cuda-1", "cuda-0"):
+            pass
+        with device.locked("cuda-0"):
+            pass
+
+
 def test_the_device_stays_taken_while_a_killed_worker_leaves_anything_behind(
     tmp_path: Path, settings: Any
 ) -> None:
     settings.TWOFOLD_RUN_LIMITS = {"device_wait_s": 0.0}
     with device.locked("cpu") as lock:
-        leftover = subprocess.Popen(["sleep", "60"], pass_fds=(lock,))
+        leftover = subprocess.Popen(["sleep", "60"], pass_fds=lock)
     try:
         with pytest.raises(device.DeviceBusy), device.locked("cpu"):
             pass
@@ -215,7 +224,7 @@ def test_a_worker_killed_with_nine_takes_everything_with_it(tmp_path: Path) -> N
 
 
 def test_a_database_that_restarts_does_not_end_the_run(
-    claimed: Run, lock: int, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
+    claimed: Run, lock: tuple[int, ...], pretend: Pretend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from django.db import OperationalError
 
@@ -233,12 +242,12 @@ def test_a_database_that_restarts_does_not_end_the_run(
     monkeypatch.setattr(watching, "close_old_connections", lambda: None)
     pretend("hang", beat_s=0.1)
 
-    assert supervisor.measure(claimed, device_lock=lock) == "lost"
+    assert supervisor.measure(claimed, device_locks=lock) == "lost"
     assert len(calls) == 3
 
 
 def test_folders_nested_too_deep_for_python_keep_no_run_from_its_reason(
-    claimed: Run, lock: int, monkeypatch: pytest.MonkeyPatch
+    claimed: Run, lock: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
 
@@ -272,7 +281,7 @@ def wait_until(true: Callable[[], bool], limit_s: float = 30.0) -> None:
 
 
 def test_a_side_may_pass_through_the_folder_of_its_run(
-    monkeypatch: pytest.MonkeyPatch, claimed: Run, lock: int
+    monkeypatch: pytest.MonkeyPatch, claimed: Run, lock: tuple[int, ...]
 ) -> None:
     modes = []
 
@@ -281,5 +290,5 @@ def test_a_side_may_pass_through_the_folder_of_its_run(
         raise supervisor.outcomes.Failed("that was all", code="run.killed")
 
     monkeypatch.setattr(supervisor.RunWatch, "wait", wait)
-    supervisor.measure(claimed, device_lock=lock)
+    supervisor.measure(claimed, device_locks=lock)
     assert modes == [0o711]

@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.harness.sides import operators
 from benchmarks.records import benchmark_folders
+from kernels import catalogue
 
 OPERATORS = Path(__file__).parent / "operators"
 FOLDERS = Path(__file__).parent / "folders"
@@ -95,3 +96,10 @@ def lookup_benchmark(*, device: str = "cpu", **protocol: Any) -> Document:
         "tolerance": dict(plain["tolerances"]["float32"]),
         "baseline": {"name": "index_select", "package": "torch", "title": "torch.index_select"},
     }
+
+
+def ranks_benchmark(*, device: str = "cpu", **protocol: Any) -> Document:
+    """A benchmark of two ranks a side, under the protocol of the others."""
+    made = catalogue.benchmark_document("allreduce_residual_norm", "tiny")
+    short = softmax_benchmark(**protocol)
+    return {**made, "target": short["target"], "protocol": short["protocol"]}

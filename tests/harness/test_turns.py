@@ -29,7 +29,7 @@ with open(f"{{os.getpid()}}.ran", "a") as ran:
 @pytest.fixture
 def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SideProcess]:
     """A side of many processes, each of which says when it ran; none of them runs now."""
-    monkeypatch.setattr(processes, "_ARGUMENTS", ("-c", CROWD))
+    monkeypatch.setattr(processes, "python_arguments", lambda module: ["-c", CROWD])
     sandbox = Sandbox(
         arrangement=Arrangement(),
         user=os.geteuid(),

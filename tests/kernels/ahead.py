@@ -35,7 +35,7 @@ from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
-from kernels import catalogue, cuda, solutions, tensor_maps, tuning
+from kernels import catalogue, cuda, peers, solutions, tensor_maps, tuning
 from kernels.definition import Axes, NotAvailable, TensorSpec
 from tests.kernels import resources
 
@@ -194,6 +194,7 @@ def compiled(
         patch.object(cuda, "compile", compiler.compile_source),
         # The driver would encode the map; a launch that only compiles needs none.
         patch.object(tensor_maps, "tensor_map", lambda *args, **named: 0),
+        patch.object(peers, "workspace", _alone),
         _ShapesOnly(),
     ):
         everywhere = _sizes(reference.partition("/")[0])
@@ -210,7 +211,9 @@ def _sizes(operator: str) -> list[Axes]:
 
     Triton compiles a 1 as a constant, and code that works with a number may fail with it.
     """
-    everywhere = [load.axes for load in catalogue.presets(operator)["h200"].workloads]
+    known = catalogue.presets(operator)
+    preset = known["h100_x2" if catalogue.has_ranks(operator) else "h200"]
+    everywhere = [load.axes for load in preset.workloads]
     free = catalogue.definition(operator).held_back.free
     return [*everywhere, {**everywhere[0], **dict.fromkeys(free, 1)}]
 
@@ -220,6 +223,16 @@ def _zeros(specs: tuple[TensorSpec, ...], axes: Axes, dtype: torch.dtype) -> dic
         spec.name: _untouched(spec.sizes(axes), getattr(torch, spec.dtype) if spec.dtype else dtype)
         for spec in specs
     }
+
+
+def _alone(name: str, nbytes: int, rows: int) -> peers.Workspace:
+    """A rank's memory without any other rank."""
+    return peers.Workspace(
+        buffer=_untouched([nbytes], torch.uint8),
+        addresses=torch.zeros(8, dtype=torch.int64),
+        counts=torch.zeros(rows, dtype=torch.int32),
+        rank=1,
+    )
 
 
 def _untouched(sizes: Sequence[int], dtype: torch.dtype) -> Tensor:

@@ -20,7 +20,7 @@ def candidates_here() -> list[tuple[str, str]]:
     """Operator and candidate, for every candidate that a processor can run."""
     return [
         (operator, name)
-        for operator in catalogue.operators()
+        for operator in catalogue.operators_of_one_rank()
         for name in catalogue.candidates(operator)
         if name.startswith(HERE)
     ]

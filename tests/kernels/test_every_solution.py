@@ -43,7 +43,7 @@ COMPILED: dict[str, tuple[str, ...]] = {SMALL: ("float32",)}
 
 
 def _solutions() -> Iterator[tuple[str, str]]:
-    for operator in catalogue.operators():
+    for operator in catalogue.operators_of_one_rank():
         for name in (*catalogue.baselines(operator), *catalogue.candidates(operator)):
             # FlexAttention has a file of its own.
             if not name.startswith(("cuda_", "flex_")):

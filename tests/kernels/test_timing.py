@@ -34,7 +34,7 @@ def test_every_cut_of_every_candidate_has_a_line_at_every_workload(operator: str
         assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("operator", catalogue.operators())
+@pytest.mark.parametrize("operator", catalogue.operators_of_one_rank())
 def test_candidates_without_cuts_are_timed_too(operator: str) -> None:
     plain = {*catalogue.baselines(operator), *catalogue.candidates(operator)}
     for job in _jobs(operator, variants=True):

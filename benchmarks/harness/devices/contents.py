@@ -53,6 +53,7 @@ def refill(memory: torch.Tensor, layout: Layout, source: torch.Generator) -> Non
             wide = torch.empty(flat.shape, dtype=torch.float32, device=flat.device)
             _draw(wide, region, source)
             flat.copy_(wide)
+    layout.replicate(memory)
 
 
 def _draw(flat: torch.Tensor, region: Region, source: torch.Generator) -> None:
@@ -107,7 +108,8 @@ def plant(
     """Change tensors for a trial: multiply by `scale`, and set one random element per call."""
     for call in range(layout.calls):
         for name, tensor in layout.tensors(memory, call).items():
-            change = changes.get(name)
+            # Without the rank.
+            change = changes.get(name.partition("@")[0])
             if change is None:
                 continue
             if tensor.is_floating_point() and tensor.itemsize == 1:
@@ -119,6 +121,7 @@ def plant(
             if change.plant is not None:
                 at = torch.randint(tensor.numel(), (), generator=source, device=tensor.device)
                 tensor[torch.unravel_index(at, tensor.shape)] = float(change.plant)
+    layout.replicate(memory)
 
 
 def poison(memory: torch.Tensor, layout: Layout) -> dict[str, int]:

@@ -23,11 +23,13 @@ _F_SEAL_FUTURE_WRITE = 0x10
 class CpuArena:
     """A memfd and this process's mapping of it."""
 
-    def __init__(self, descriptor: int, nbytes: int, *, writable: bool) -> None:
+    def __init__(self, descriptor: int, nbytes: int, *, writable: bool, offset: int = 0) -> None:
         self._descriptor = descriptor
         self._nbytes = nbytes
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-        self._mapping = mmap.mmap(descriptor, nbytes, prot=protection, flags=mmap.MAP_SHARED)
+        self._mapping = mmap.mmap(
+            descriptor, nbytes, prot=protection, flags=mmap.MAP_SHARED, offset=offset
+        )
         with warnings.catch_warnings():
             # torch warns about the read-only buffer, which is intended.
             warnings.simplefilter("ignore", UserWarning)
@@ -95,7 +97,12 @@ class CpuDevice:
 
     def open(self, handle: Handle, descriptors: list[int]) -> CpuArena:
         (descriptor,) = descriptors
-        return CpuArena(descriptor, handle["nbytes"], writable=handle["writable"])
+        return CpuArena(
+            descriptor,
+            handle["nbytes"],
+            writable=handle["writable"],
+            offset=handle.get("offset", 0),
+        )
 
     def side_memory_bytes(self, pid: int) -> int | None:
         """Resident anonymous memory, without the shared arenas; None for a dead process."""

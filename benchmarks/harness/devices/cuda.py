@@ -29,7 +29,7 @@ def _must(answer: tuple[Any, ...]) -> Any:
     return values[0] if values else None
 
 
-class _DeviceBytes:
+class DeviceBytes:
     """Device memory for `torch.as_tensor`, without copying."""
 
     def __init__(self, address: int, nbytes: int) -> None:
@@ -49,7 +49,7 @@ class CudaArena:
         self._address = address
         self._nbytes = nbytes
         self._opened = opened
-        self.memory = torch.as_tensor(_DeviceBytes(address, nbytes), device="cuda")
+        self.memory = torch.as_tensor(DeviceBytes(address, nbytes), device="cuda")
 
     def handle(self) -> tuple[Handle, list[int]]:
         ipc = _must(cudart.cudaIpcGetMemHandle(self._address))
@@ -65,19 +65,19 @@ class CudaArena:
 
 
 class CudaDevice:
-    """The first visible CUDA device."""
+    """A visible CUDA device, the first unless another number is given."""
 
     kind: Literal["cpu", "cuda"] = "cuda"
     # Freeing memory takes 0.25 s while another process on the GPU is stopped.
     freezes_idle_side = False
     read_only_state = False
 
-    def __init__(self) -> None:
-        self.torch_device = torch.device("cuda", 0)
+    def __init__(self, number: int = 0) -> None:
+        self.torch_device = torch.device("cuda", number)
         torch.cuda.set_device(self.torch_device)
         torch.cuda.init()
         # Make the primary context current for the runtime API in this thread.
-        _must(cudart.cudaSetDevice(0))
+        _must(cudart.cudaSetDevice(number))
         _must(cudart.cudaFree(0))
         self._properties = torch.cuda.get_device_properties(self.torch_device)
 

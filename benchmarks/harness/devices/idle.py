@@ -20,8 +20,8 @@ from benchmarks.harness.devices.arenas import Device
 # kernel of another process.
 _MOST_US = 1000.0
 _TIMES = 5
-_COPIED_BYTES = 1 << 28
-_COPIES = 4
+COPIED_BYTES = 1 << 28
+COPIES = 4
 # Copies of one size differ by 2%, and a hot GPU may lower its clocks; a small copy includes its
 # launch and wait.
 _SLOWER = 1.3
@@ -47,9 +47,9 @@ class IdleCheck:
             torch.cuda.empty_cache()
 
     def _copy_rate(self) -> float:
-        source = torch.zeros(_COPIED_BYTES, dtype=torch.uint8, device=self._device.torch_device)
+        source = torch.zeros(COPIED_BYTES, dtype=torch.uint8, device=self._device.torch_device)
         target = torch.empty_like(source)
-        return _COPIED_BYTES / min(self._copied(target, source)[0] for _ in range(_COPIES))
+        return COPIED_BYTES / min(self._copied(target, source)[0] for _ in range(COPIES))
 
     def _copied(self, target: torch.Tensor, source: torch.Tensor) -> tuple[float, int]:
         """Copy; returns the seconds that it took, and its end in ns."""

@@ -126,6 +126,9 @@ class Layout:
         """Plain JSON data for a side."""
         return asdict(self)
 
+    def replicate(self, memory: torch.Tensor) -> None:
+        """Give all ranks the same contents of tensors that are not split: here, nothing."""
+
     def flat(self, memory: torch.Tensor, region: Region) -> torch.Tensor:
         """A region's slots with padding and guards: [calls * stride_elements]."""
         whole = memory[region.offset : region.offset + region.stride * self.calls]

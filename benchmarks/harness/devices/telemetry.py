@@ -62,25 +62,26 @@ def open_for(device: Device) -> Telemetry | NoTelemetry:
 
 
 class Nvml:
-    """NVML on the GPU that torch calls device 0."""
+    """NVML on a GPU, by torch's number."""
 
-    def __init__(self, nvml: Any) -> None:
+    def __init__(self, nvml: Any, number: int = 0) -> None:
         import torch
 
         nvml.nvmlInit()
         self._nvml = nvml
-        properties = torch.cuda.get_device_properties(0)
+        properties = torch.cuda.get_device_properties(number)
         uuid = getattr(properties, "uuid", None)
         if uuid is not None:
             text = str(uuid)
             name = text if text.startswith("GPU-") else f"GPU-{text}"
-            self._gpu = nvml.nvmlDeviceGetHandleByUUID(name.encode())
+            self.gpu = nvml.nvmlDeviceGetHandleByUUID(name.encode())
         else:
-            first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-            self._gpu = nvml.nvmlDeviceGetHandleByIndex(int(first) if first.isdigit() else 0)
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+            chosen = visible[number] if number < len(visible) else ""
+            self.gpu = nvml.nvmlDeviceGetHandleByIndex(int(chosen) if chosen.isdigit() else number)
 
     def read(self) -> Reading:
-        nvml, gpu = self._nvml, self._gpu
+        nvml, gpu = self._nvml, self.gpu
         return Reading(
             sm_mhz=int(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
             memory_mhz=int(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
@@ -99,19 +100,19 @@ class Nvml:
 
     def processes(self) -> list[int] | None:
         try:
-            found = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._gpu)
+            found = self._nvml.nvmlDeviceGetComputeRunningProcesses(self.gpu)
         except self._nvml.NVMLError:
             return None
         return [int(process.pid) for process in found]
 
     def utilization_percent(self) -> int | None:
         try:
-            return int(self._nvml.nvmlDeviceGetUtilizationRates(self._gpu).gpu)
+            return int(self._nvml.nvmlDeviceGetUtilizationRates(self.gpu).gpu)
         except self._nvml.NVMLError:
             return None
 
     def _told(self, ask: Any, *arguments: Any) -> int | None:
         try:
-            return int(ask(self._gpu, *arguments))
+            return int(ask(self.gpu, *arguments))
         except self._nvml.NVMLError:
             return None

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.harness.devices import rank_layouts
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.devices.chaining import Chain
 from benchmarks.harness.devices.layouts import Layout
@@ -45,7 +46,9 @@ def added_us(document: Mapping[str, Any], axes: Mapping[str, int], device: Devic
     """What chaining adds to a call at one point of the axes, in us."""
     calls = _calls(document, axes, device)
     layouts = [
-        Layout.plan(levels.specs(document["definition"], "program", part), axes, dtype, calls)
+        rank_layouts.plan_share(
+            levels.specs(document["definition"], "program", part), axes, dtype, calls
+        )
         for dtype in [document["dtype"]]
         for part in ("inputs", "outputs")
     ]
@@ -66,7 +69,7 @@ def added_us(document: Mapping[str, Any], axes: Mapping[str, int], device: Devic
 def _calls(document: Mapping[str, Any], axes: Mapping[str, int], device: Device) -> int:
     """As many as outgrow the cache, like a round's; at least two."""
     call_bytes = sum(
-        Layout.plan(
+        rank_layouts.plan_share(
             levels.specs(document["definition"], "program", part), axes, document["dtype"], 1
         ).nbytes
         for part in ("inputs", "outputs")

@@ -25,17 +25,21 @@ def drawn(
 
 def linked(names: Mapping[str, str], inputs: Layout, thresholds: Mapping[str, float]) -> Chain:
     """The chain of these outputs by input, with secret shifts."""
-    regions = {region.name: region for region in inputs.regions}
-    links = (
-        Link(
-            input=name,
-            output=source,
-            threshold=thresholds.get(source, 0.0),
-            shift=_RANDOM.randrange(regions[name].elements),
-            below=_table_length(regions[name]),
-        )
-        for name, source in names.items()
-    )
+    links = []
+    for region in inputs.regions:
+        # A rank's input follows its own output.
+        name, at, rank = region.name.partition("@")
+        if name in names:
+            source = f"{names[name]}{at}{rank}"
+            links.append(
+                Link(
+                    input=region.name,
+                    output=source,
+                    threshold=thresholds.get(source, 0.0),
+                    shift=_RANDOM.randrange(region.elements),
+                    below=_table_length(region),
+                )
+            )
     return Chain(links=tuple(links))
 
 

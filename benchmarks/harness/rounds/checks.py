@@ -37,8 +37,10 @@ class CheckTotals:
             self.elements += found.elements
             self.matched += found.matched
             if output.is_floating_point():
-                errors, sizes = self.squares.get(name, (0.0, 0.0))
-                self.squares[name] = errors + found.squares[0], sizes + found.squares[1]
+                # Of all ranks together.
+                whole = name.partition("@")[0]
+                errors, sizes = self.squares.get(whole, (0.0, 0.0))
+                self.squares[whole] = errors + found.squares[0], sizes + found.squares[1]
             if found.failure:
                 return f"gave a wrong result: {found.failure}"
         self.calls_checked += 1

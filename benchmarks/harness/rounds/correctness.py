@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import torch
 
-from benchmarks.harness.devices import contents
+from benchmarks.harness.devices import contents, rank_layouts
 from benchmarks.harness.devices.arenas import Arena
 from benchmarks.harness.devices.chaining import Chain
 from benchmarks.harness.devices.layouts import Layout
@@ -58,7 +58,7 @@ def _fits(setting: Setting, trial: Trial) -> bool:
 def _layout(setting: Setting, trial: Trial, part: str) -> Layout:
     """The layout of a part for all calls; the state is shared by them."""
     prefix = "program_" if trial.level == "program" else ""
-    return Layout.plan(
+    return rank_layouts.plan(
         setting.definition[prefix + part],
         trial.axes,
         setting.document["dtype"],

@@ -62,7 +62,7 @@ def measure(
             chain_us = setting.chain_us.get(workload["name"]) if plan.level == "program" else None
             pair = _Pair(setting, workload_sides, state, plan, chain_us)
             entry = pair.measure(calls, on_round or _ignore)
-            setting.monitor.look_around(side.pid for side in sides.values())
+            setting.monitor.look_around(pid for side in sides.values() for pid in side.pids)
             for workload_side in workload_sides.values():
                 workload_side.release()
         except DeviceNotIdle:

@@ -4,8 +4,8 @@ from typing import Any, Self
 
 import torch
 
+from benchmarks.harness.devices import rank_layouts
 from benchmarks.harness.devices.contents import generator, refill
-from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.sides import levels
 
@@ -22,7 +22,7 @@ class SharedState:
     def __init__(self, setting: Setting, axes: dict[str, int], level: str) -> None:
         self._setting = setting
         specs = levels.specs(setting.definition, level, "state")
-        self.layout = Layout.plan(specs, axes, setting.document["dtype"], 1)
+        self.layout = rank_layouts.plan(specs, axes, setting.document["dtype"], 1)
         self.arena = setting.device.allocate(self.layout.nbytes, read_only=True)
         self.tensors = self.layout.tensors(self.arena.memory, 0)
         self.refill()

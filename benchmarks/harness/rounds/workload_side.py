@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import torch
 
-from benchmarks.harness.devices import contents
+from benchmarks.harness.devices import contents, rank_layouts
 from benchmarks.harness.devices.arenas import Arena, Device
 from benchmarks.harness.devices.chaining import Chain
 from benchmarks.harness.devices.idle import DeviceNotIdle
@@ -24,7 +24,6 @@ from benchmarks.harness.rounds.probes import Probe
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.rounds.shared_state import SharedState
 from benchmarks.harness.sides import levels
-from benchmarks.harness.sides.channel import encode
 from benchmarks.harness.sides.processes import SideProcess
 
 _RANDOM = random.SystemRandom()
@@ -119,7 +118,9 @@ class WorkloadSide:
 
     def _plan(self, part: str, calls: int) -> Layout:
         specs = levels.specs(self._setting.definition, self._level, part)
-        return Layout.plan(specs, self._workload["axes"], self._setting.document["dtype"], calls)
+        return rank_layouts.plan(
+            specs, self._workload["axes"], self._setting.document["dtype"], calls
+        )
 
     def bind(self, calls: int) -> None:
         """Give the side inputs and outputs for `calls` calls, replacing the previous ones."""
@@ -264,7 +265,7 @@ class WorkloadSide:
 
     def _timed(self, ran: range, chain: Chain | None) -> float:
         token = secrets.token_hex(8)
-        order = encode(
+        order = self.side.encoded(
             {
                 "type": "go",
                 "first": ran.start,

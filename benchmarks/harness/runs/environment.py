@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.harness.devices import rank_telemetry
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.devices.cpu import CpuDevice
 from benchmarks.harness.sides import isolation
@@ -35,7 +36,13 @@ def capture(
     device: Device, sandboxes: Sandboxes, ceilings: dict[str, Any] | None
 ) -> dict[str, Any]:
     """The record's `environment`."""
-    return {**machine(device, ceilings), "isolation": isolation.in_force(device, sandboxes)}
+    ranks = getattr(device, "ranks", 1)
+    several = {"ranks": rank_telemetry.topology(device.kind, ranks)} if ranks > 1 else {}
+    return {
+        **machine(device, ceilings),
+        **several,
+        "isolation": isolation.in_force(device, sandboxes),
+    }
 
 
 def machine(device: Device, ceilings: dict[str, Any] | None) -> dict[str, Any]:

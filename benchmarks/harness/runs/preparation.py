@@ -6,13 +6,14 @@ from typing import Any
 
 import torch
 
-from benchmarks.harness.devices import backends
+from benchmarks.harness.devices import backends, rank_devices, rank_layouts, rank_telemetry
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.contents import generator
 from benchmarks.harness.devices.idle import IdleCheck
 from benchmarks.harness.devices.monitor import Monitor
-from benchmarks.harness.devices.telemetry import Telemetry, open_for
+from benchmarks.harness.devices.rank_idle import RankedIdleCheck
+from benchmarks.harness.devices.telemetry import NoTelemetry, Telemetry, open_for
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.rounds import chain_costs
 from benchmarks.harness.rounds.phases import Phases
@@ -44,7 +45,12 @@ def prepare(
     of a reference that is not the catalogue's.
     """
     try:
-        device = backends.device(device_kind)
+        ranks = rank_layouts.count(document)
+        device = (
+            backends.device(device_kind)
+            if ranks == 1
+            else rank_devices.of_referee(device_kind, ranks)
+        )
     except (RuntimeError, ImportError) as error:
         raise SetupError(f"this machine cannot measure on {device_kind}: {error}") from error
     threads = environment.threads(document["protocol"])
@@ -70,13 +76,18 @@ def prepare(
         )
     else:
         reference = operators.part(document["operator"], "reference")
+    reference_step, alone = reference.reference_step, getattr(reference, "reference", None)
+    if ranks > 1:
+        definition = document["definition"]
+        reference_step = rank_layouts.of_all_ranks(reference_step, definition, "program_")
+        alone = alone and rank_layouts.of_all_ranks(alone, definition, "")
     return Setting(
         document=document,
         device=device,
-        reference_step=reference.reference_step,
-        reference=getattr(reference, "reference", None),
-        monitor=Monitor(telemetry or open_for(device)),
-        idle_check=IdleCheck(device),
+        reference_step=reference_step,
+        reference=alone,
+        monitor=Monitor(telemetry or _telemetry(device, ranks)),
+        idle_check=IdleCheck(device) if ranks == 1 else RankedIdleCheck(device),
         source=generator(device.torch_device),
         checksum=Checksum(device.torch_device),
         candidate=copy,
@@ -88,13 +99,23 @@ def prepare(
     )
 
 
+def _telemetry(device: Device, ranks: int) -> Telemetry | NoTelemetry:
+    return open_for(device) if ranks == 1 else rank_telemetry.open_for(device.kind, ranks)
+
+
 def _sandboxes(device: Device, folder: Path, candidate: Path, first_user: int) -> Sandboxes:
     """The sandboxes, where on CUDA the referee's memory must open."""
-    arena = device.allocate(1, read_only=False)
+    several = hasattr(device, "ranks")
+    # Ranks' memory opens by descriptors; the trial only shows that CUDA starts in the sandbox.
+    arena = (backends.device(device.kind) if several else device).allocate(1, read_only=False)
     try:
         handle, _ = arena.handle()
         return sandboxes.prepare(
-            folder=folder, candidate=candidate, arena=handle.get("ipc"), first_user=first_user
+            folder=folder,
+            candidate=candidate,
+            arena=handle.get("ipc"),
+            first_user=first_user,
+            loopback=several,
         )
     except SandboxError as error:
         raise SetupError(str(error)) from error

@@ -1,13 +1,16 @@
 """Start the two processes of a replicate or of an A/A pair."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
+from benchmarks.harness.devices import rank_layouts
 from benchmarks.harness.failures import ROLES, Role
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.sides import folders, isolation
 from benchmarks.harness.sides.processes import SideProcess
+from benchmarks.harness.sides.rank_groups import RankGroup
 from benchmarks.harness.sides.sandboxes import Sandbox
 
 _OWN: Mapping[Role, Role] = {role: role for role in ROLES}
@@ -31,7 +34,7 @@ def start(
     with setting.phases.of("starting"):
         for role in order:
             sides[role] = stack.enter_context(
-                SideProcess(
+                _process(setting)(
                     role=role,
                     replicate=index,
                     scratch=folder / role,
@@ -44,6 +47,11 @@ def start(
         for side in sides.values():
             side.started()
     return sides
+
+
+def _process(setting: Setting) -> Callable[..., SideProcess]:
+    ranks = rank_layouts.count(setting.document)
+    return SideProcess if ranks == 1 else partial(RankGroup, channels=ranks)
 
 
 def _sandbox(setting: Setting, role: Role, code: Role) -> Sandbox:

@@ -45,6 +45,10 @@ class Channel:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         return cls(ours), theirs
 
+    def fileno(self) -> int:
+        """The socket's descriptor, to wait for several channels."""
+        return self._socket.fileno()
+
     def close(self) -> None:
         """Close this end; the other end then raises ChannelClosed."""
         self._socket.close()

@@ -8,16 +8,20 @@ size, and sets the limits that need root.
 SPEC is JSON: `root` (an empty folder to build in; null keeps the machine's root), `guarded` (paths
 to make read-only in the machine's root; null leaves all mounts alone), `shown` (paths bound
 read-only), `written` (paths bound writable), `scratch` and `scratch_bytes`, `devices`,
-`own_process_ids`, `group` (a control group to enter, or null), `limits`.
+`own_process_ids`, `group` (a control group to enter, or null), `loopback` (whether to bring up the
+new network's loopback), `limits`.
 """
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import resource
 import signal
+import socket
 import stat
+import struct
 import sys
 from typing import Any
 
@@ -37,6 +41,7 @@ _KILLED_FIRST = "1000"
 _KEYCTL_BY_MACHINE = {"x86_64": 250, "aarch64": 219}
 _KEYCTL_JOIN_SESSION_KEYRING = 1
 _ROOT_BYTES = 1 << 20
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 # A file system of the side's own.
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a mount point in the side's own root
 _SHARED_MEMORY_BYTES = 1 << 30
@@ -179,6 +184,15 @@ def _leave_keyring() -> None:
         _LIBC.syscall(keyctl, _KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
+def _bring_up_loopback() -> None:
+    request = struct.pack("16sh14x", b"lo", 0)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        found = fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request)
+        (flags,) = struct.unpack_from("h", found, 16)
+        up = struct.pack("16sh14x", b"lo", flags | _IFF_UP)
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, up)
+
+
 def _start_below(command: list[str]) -> int:
     """Run the command as a child of process 1 of the new namespace, and return its status.
 
@@ -205,6 +219,8 @@ def main(spec: dict[str, Any], command: list[str]) -> int:
     if spec["group"] is not None:
         with open(os.path.join(spec["group"], "cgroup.procs"), "w") as group:
             group.write(str(os.getpid()))
+    if spec["loopback"]:
+        _bring_up_loopback()
     os.umask(0o022)
     if spec["root"] is not None:
         build_room(spec)

@@ -1,7 +1,8 @@
 """Attempt, inside a sandbox, everything that a side must not be able to do.
 
 Runs as a script, standard library only: `python -I escape_attempts.py TASK`. TASK is JSON:
-`referee` (its process id) and `process_ids` (its process namespace), `code` (folders that must not
+`referee` (its process id), `process_ids` (its process namespace), `network` (its network namespace
+where a loopback of the side's own is allowed, or null), `code` (folders that must not
 be writable), `scratch_bytes`, `secret` (a file of the referee that must be invisible), `user` (the
 required user id, or null), `arena` (a CUDA memory handle that must open, or null), `keyring` (the
 referee's session keyring, or null). Prints one line of JSON.
@@ -42,8 +43,11 @@ def _refused_to_read(path: str) -> bool:
     return False
 
 
-def _has_network() -> bool:
-    """Whether any network interface but an unused loopback is reachable."""
+def _has_network(referees: str | None) -> bool:
+    """Whether any network interface is reachable, but a loopback that only the side has.
+
+    `referees` is the referee's network namespace where such a loopback is allowed.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         with contextlib.suppress(OSError):
             # Sends nothing; asks the kernel for a route (TEST-NET-1 of RFC 5737).
@@ -51,7 +55,7 @@ def _has_network() -> bool:
             return True
         with contextlib.suppress(OSError):
             datagrams.connect(("127.0.0.1", 9))
-            return True
+            return referees in (None, os.readlink("/proc/self/ns/net"))
     return False
 
 
@@ -98,7 +102,7 @@ def tried(asked: dict[str, Any]) -> dict[str, bool]:
         and os.getgroups() in ([], [asked["user"]]),
         "no_capabilities": int(_field("CapEff"), 16) == int(_field("CapBnd"), 16) == 0,
         "no_new_privileges": _field("NoNewPrivs") == "1",
-        "no_network": not _has_network(),
+        "no_network": not _has_network(asked["network"]),
         "read_only_code": _refused_to_write(asked["code"]),
         "files_hidden": not os.path.lexists(asked["secret"]),
         "own_process_ids": apart,

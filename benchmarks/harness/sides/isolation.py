@@ -79,6 +79,13 @@ def side_environment(*, scratch: Path, cache: Path, threads: int) -> dict[str, s
         "FLASHINFER_WORKSPACE_BASE": str(cache / "flashinfer"),
         "CUTE_DSL_CACHE_DIR": str(cache / "cute"),
         "OMP_NUM_THREADS": str(threads),
+        # Multicast over NVLink can put the GPUs of a shared host out of service.
+        "NCCL_NVLS_ENABLE": "0",
+        "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
+        "NVSHMEM_DISABLE_NVLS": "1",
+        # Ranks of a side reach each other by its own loopback.
+        "NCCL_SOCKET_IFNAME": "lo",
+        "GLOO_SOCKET_IFNAME": "lo",
         # numpy would start one thread per core when torch imports it.
         "OPENBLAS_NUM_THREADS": str(threads),
     }

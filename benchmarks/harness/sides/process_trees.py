@@ -191,11 +191,15 @@ def woke(before: Threads, after: Threads) -> bool:
 
 @dataclass
 class Idleness:
-    """The work of a side between its turns. Times are in seconds."""
+    """The work of a side between its turns. Times are in seconds.
+
+    `ranks` are its processes with threads of their own, any of which may stop late.
+    """
 
     first: int
     user: int | None
     stopped: bool = True
+    ranks: int = 1
     waits: int = 0
     wakes: int = 0
     waited_s: float = 0.0
@@ -233,7 +237,8 @@ class Idleness:
     @property
     def violation(self) -> str | None:
         """How the side broke the rule; None if it did not."""
-        if self.wakes > _FORGIVEN_WAKES + _FORGIVEN_WAKES_SHARE * self.waits:
+        forgiven = _FORGIVEN_WAKES + _FORGIVEN_WAKES_SHARE * self.waits
+        if self.wakes > self.ranks * forgiven:
             return f"ran in {self.wakes} of the {self.waits} waits during which it was stopped"
         if self.worked_s <= self.allowed_s:
             return None

@@ -22,18 +22,18 @@ from benchmarks.harness.sides.channel import (
 from benchmarks.harness.sides.process_trees import Idleness
 from benchmarks.harness.sides.sandboxes import Sandbox
 
-# -P: never import from the scratch folder, which the side can write.
-_ARGUMENTS = ("-P", "-X", "faulthandler", "-m", "benchmarks.harness.sides.side")
 _TAIL_BYTES = 4000
 _TAIL_LINES = 3
 _ERROR_LETTERS, _WHERE_LETTERS, _LINE_LETTERS = 500, 200, 200
-_STARTUP_LIMIT_S = 120.0
+STARTUP_LIMIT_S = 120.0
 # Shells and the sandbox's first process report signal N as status 128 + N.
 _SIGNAL_STATUS = 128
 
 
 class SideProcess:
     """One process of a side; the context kills it at the end."""
+
+    _module = "benchmarks.harness.sides.side"
 
     def __init__(
         self,
@@ -44,17 +44,23 @@ class SideProcess:
         sandbox: Sandbox,
         threads: int,
         stops_when_idle: bool,
+        channels: int = 1,
     ) -> None:
         """`stops_when_idle`: stop it between all turns, not only while it is `held`."""
         self.role = role
+        self._who: str = role
         self.where = f"replicate {replicate + 1}"
         self._stops_when_idle = stops_when_idle
         self._sandbox = sandbox
         sandbox.make_scratch(scratch)
         self._log = (scratch.parent / f"{scratch.name}.log").open("w+b")
-        self._channel, theirs = Channel.pair()
-        with theirs:
-            inner = [sys.executable, *_ARGUMENTS, "--channel", str(theirs.fileno())]
+        pairs = [Channel.pair() for _ in range(channels)]
+        self._channels = [ours for ours, _ in pairs]
+        with contextlib.ExitStack() as stack:
+            theirs = [stack.enter_context(each).fileno() for _, each in pairs]
+            inner = [sys.executable, *python_arguments(self._module)]
+            for descriptor in theirs:
+                inner += ["--channel", str(descriptor)]
             self._process = subprocess.Popen(
                 sandbox.command(inner, scratch=scratch),
                 cwd=scratch,
@@ -64,10 +70,10 @@ class SideProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=subprocess.STDOUT,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=theirs,
                 start_new_session=True,
             )
-        self.idleness = Idleness(*self._root, stopped=stops_when_idle)
+        self.idleness = Idleness(*self._root, stopped=stops_when_idle, ranks=channels)
 
     @property
     def pid(self) -> int:
@@ -82,6 +88,11 @@ class SideProcess:
                     pid = int(children[0]) if children else pid
         return pid
 
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of all that computes for this side."""
+        return [self.pid]
+
     def __enter__(self) -> Self:
         return self
 
@@ -93,7 +104,8 @@ class SideProcess:
 
     def __exit__(self, *exc: object) -> None:
         self.end()
-        self._channel.close()
+        for channel in self._channels:
+            channel.close()
         self._log.close()
 
     def _signal(self, number: int) -> None:
@@ -158,7 +170,7 @@ class SideProcess:
 
     def started(self) -> None:
         """Wait until the side has imported everything, its Solution included."""
-        self.answer("started", limit_s=_STARTUP_LIMIT_S, doing="starting")
+        self.answer("started", limit_s=STARTUP_LIMIT_S, doing="starting")
         self._wait_for_turn()
 
     def ask(
@@ -175,7 +187,11 @@ class SideProcess:
             self._tell(encode(message), descriptors, doing)
             return self.answer(expect, limit_s=limit_s, doing=doing)
 
-    def go(self, order: bytes, *, token: str, limit_s: float, doing: str, awake: bool) -> None:
+    def encoded(self, message: dict[str, Any]) -> Any:
+        """A message as `go` sends it, encoded before the clock starts."""
+        return encode(message)
+
+    def go(self, order: Any, *, token: str, limit_s: float, doing: str, awake: bool) -> None:
         """The timed exchange: send the encoded order, receive its token.
 
         `awake`: busy-wait for the answer (see Channel.receive).
@@ -185,9 +201,11 @@ class SideProcess:
         if reply.get("token") != token:
             raise self.failed("answered with the token of another round", doing)
 
-    def _tell(self, content: bytes, descriptors: Sequence[int], doing: str) -> None:
+    def _tell(
+        self, content: bytes, descriptors: Sequence[int], doing: str, channel: int = 0
+    ) -> None:
         try:
-            self._channel.send_encoded(content, descriptors)
+            self._channels[channel].send_encoded(content, descriptors)
         except ChannelTimeout as error:
             raise self.failed("stopped reading its channel", doing) from error
         except ChannelClosed:
@@ -195,11 +213,11 @@ class SideProcess:
             return
 
     def answer(
-        self, expect: str, *, limit_s: float, doing: str, awake: bool = False
+        self, expect: str, *, limit_s: float, doing: str, awake: bool = False, channel: int = 0
     ) -> dict[str, Any]:
         """Receive the next message, which must be of type `expect`. Raises SideFailed."""
         try:
-            reply = self._channel.receive(limit_s, awake=awake)
+            reply = self._channels[channel].receive(limit_s, awake=awake)
         except ChannelTimeout as error:
             text = f"did not answer within {limit_s:g} s and was stopped"
             raise self.failed(text, doing) from error
@@ -242,7 +260,7 @@ class SideProcess:
         self, reason: str, doing: str, *, tail: bool = True, log: object = None
     ) -> SideFailed:
         """An error of one line: who, what, when, and the last lines of output."""
-        text = f"the {self.role} {reason}, while {doing} ({self.where})"
+        text = f"the {self._who} {reason}, while {doing} ({self.where})"
         last = self._last_lines() if tail else ""
         message = f"{text}; its last lines: {last}" if last else text
         shown = printable.lines(log, _TAIL_BYTES) if isinstance(log, str) else None
@@ -261,6 +279,11 @@ class SideProcess:
         text = self._tail()
         lines = [printable.line(line, _LINE_LETTERS) for line in text.splitlines() if line.strip()]
         return " / ".join(_telling(lines))
+
+
+def python_arguments(module: str) -> list[str]:
+    """Python's arguments to run a module; -P: never import from the scratch folder."""
+    return ["-P", "-X", "faulthandler", "-m", module]
 
 
 def _signal_name(number: int) -> str:

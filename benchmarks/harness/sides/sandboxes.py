@@ -89,6 +89,8 @@ class Sandbox:
     shown: tuple[str, ...]
     devices: tuple[str, ...]
     scratch_bytes: int = _SCRATCH_BYTES
+    loopback: bool = False
+    """Whether the side's own network has a loopback, by which its processes reach each other."""
     limits: dict[str, int] = field(default_factory=lambda: dict(_LIMITS))
 
     def make_scratch(self, folder: Path) -> None:
@@ -159,6 +161,7 @@ class Sandbox:
             "devices": self.devices,
             "own_process_ids": self.arrangement.own_process_ids,
             "group": None,
+            "loopback": self.loopback and "net" in self.arrangement.namespaces,
             "limits": self.limits,
         }
         return [sys.executable, "-I", "-S", str(_HERE / "confine.py"), json.dumps(spec), *inner]
@@ -183,11 +186,19 @@ class Sandboxes:
     """The errors of the stricter arrangements."""
 
 
-def prepare(*, folder: Path, candidate: Path, arena: str | None, first_user: int) -> Sandboxes:
+def prepare(
+    *,
+    folder: Path,
+    candidate: Path,
+    arena: str | None,
+    first_user: int,
+    loopback: bool = False,
+) -> Sandboxes:
     """Set up sandboxes for a run below `folder`, in the strictest arrangement that works.
 
     `arena` is a CUDA memory handle that a side must be able to open; the sides' users are
-    `first_user` and the next. Raises SandboxError when no arrangement works.
+    `first_user` and the next. `loopback`: see Sandbox. Raises SandboxError when no arrangement
+    works.
     """
     # A side without its own root folder passes through here to its scratch folder.
     folder.chmod(0o711)
@@ -200,6 +211,7 @@ def prepare(*, folder: Path, candidate: Path, arena: str | None, first_user: int
                 candidate=candidate,
                 cuda=arena is not None,
                 first_user=first_user,
+                loopback=loopback,
             )
             trial = _try(sandboxes["candidate"], folder=folder, arena=arena)
         except OSError as error:
@@ -218,7 +230,13 @@ def _arrangements() -> tuple[Arrangement, ...]:
 
 
 def _sandboxes(
-    arrangement: Arrangement, *, folder: Path, candidate: Path, cuda: bool, first_user: int
+    arrangement: Arrangement,
+    *,
+    folder: Path,
+    candidate: Path,
+    cuda: bool,
+    first_user: int,
+    loopback: bool = False,
 ) -> dict[Role, Sandbox]:
     sandboxes: dict[Role, Sandbox] = {}
     for offset, role in enumerate(ROLES):
@@ -229,6 +247,7 @@ def _sandboxes(
             cache=folder / f"{role}.cache",
             shown=tuple(shown),
             devices=tuple(visible_files.devices(cuda=cuda)),
+            loopback=loopback,
         )
     for sandbox in sandboxes.values():
         sandbox.make_cache()
@@ -244,6 +263,7 @@ def _try(sandbox: Sandbox, *, folder: Path, arena: str | None) -> dict[str, bool
     asked = {
         "referee": os.getpid(),
         "process_ids": os.readlink("/proc/self/ns/pid"),
+        "network": os.readlink("/proc/self/ns/net") if sandbox.loopback else None,
         "code": visible_files.code(),
         "secret": str(secret),
         "user": sandbox.user if sandbox.arrangement.own_user else None,

@@ -49,14 +49,16 @@ class Side:
         import torch
 
         from benchmarks.harness.devices import backends, chaining, layouts
-        from benchmarks.harness.sides import binding, launches, levels, operators
+        from benchmarks.harness.sides import binding, launches, levels, operators, rank_worlds
         from kernels import solutions
 
         torch.set_num_threads(start["threads"])
         torch.set_grad_enabled(False)
         self._channel = channel
         self._start = start
-        self._device = backends.device(start["device"])
+        self._device = (
+            rank_worlds.join(start) if "rank" in start else backends.device(start["device"])
+        )
         self._mark = torch.zeros(1, device=self._device.torch_device)
         operator = start["operator"]
         # Before the candidate is imported: it finds neither this copy of the Program by importing

@@ -41,8 +41,12 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """The client's network behind the proxy, such as an IPv6 /64, that attempts count for."""
-        return client_network(current_address()) or super().get_client_ip(request)
+        """The first address of the client's network behind the proxy, that attempts count for.
+
+        An IPv6 /64 is one client. Sessions keep this address too.
+        """
+        network = client_network(current_address()) or super().get_client_ip(request)
+        return network.partition("/")[0]
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Reject the attempt if this network or all unknown networks have used up the limit."""

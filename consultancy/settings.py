@@ -61,6 +61,9 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.usersessions",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
 ]
 
 MIDDLEWARE = [
@@ -226,12 +229,24 @@ MFA_FORMS = {
     "authenticate": "consultancy.account_forms.SecondFactorForm",
     "reauthenticate": "consultancy.account_forms.SecondFactorAgainForm",
 }
-MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+# Passkeys need https, except on this machine.
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not PRODUCTION
 # Addresses are set by the consultancy, so they need no verification.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_ISSUER = "Twofold"
 # Of finance, admins and signatories.
 SECOND_FACTOR_REQUIRED = env.flag("TWOFOLD_REQUIRE_SECOND_FACTOR", default=PRODUCTION)
+
+# The consultancy's OIDC provider, for its staff (consultancy/oidc.py).
+SOCIALACCOUNT_ADAPTER = "consultancy.oidc.ProviderAdapter"
+SOCIALACCOUNT_PROVIDERS = env.oidc_provider(production=PRODUCTION)
+OIDC_ROLES = env.oidc_roles()
+OIDC_GROUPS_CLAIM = env.optional("TWOFOLD_OIDC_GROUPS_CLAIM") or "groups"
+# A form that redirects to the provider would need it in the policy's form-action.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = "oidc"
 
 # The first rejects oversized requests before the others store any file.
 FILE_UPLOAD_HANDLERS = [

@@ -5,6 +5,7 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
+from consultancy import session_views
 from consultancy.accounts import email_management_disabled
 from consultancy.demo import views as demo
 from consultancy.health import healthz
@@ -21,6 +22,10 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
     path(".well-known/security.txt", security_txt, name="security-txt"),
     re_path("^accounts/(?:email|confirm-email)/", email_management_disabled),
+    # Accounts are connected by their verified address, and created with their role.
+    re_path("^accounts/3rdparty/(?:signup/)?$", email_management_disabled),
+    path("accounts/sessions/", session_views.show, name="sessions"),
+    path("accounts/sessions/<int:pk>/end/", session_views.end, name="session-end"),
     path("accounts/", include("allauth.urls")),
     # The admin site uses the site's own sign-in, with its second factor.
     path("admin/login/", secure_admin_login(admin.site.login)),

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 from allauth.account.admin import EmailAddress
 from allauth.mfa.admin import Authenticator
+from allauth.socialaccount.admin import SocialAccount, SocialApp, SocialToken
+from allauth.usersessions.admin import UserSession
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
@@ -26,7 +28,9 @@ from engagements.people.models import COUNTRY_CHOICES, Contact, Customer, Member
 # Permissions come from roles and memberships only.
 admin.site.unregister(Group)
 # Addresses belong to accounts; secrets of second factors are never shown.
-admin.site.unregister([EmailAddress, Authenticator])
+admin.site.unregister(
+    [EmailAddress, Authenticator, SocialAccount, SocialApp, SocialToken, UserSession]
+)
 
 
 class MembershipInline(AdminsOnly, admin.TabularInline[Membership, Any]):

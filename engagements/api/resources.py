@@ -17,7 +17,7 @@ from rest_framework.viewsets import GenericViewSet, ReadOnlyModelViewSet
 
 from engagements import access
 from engagements.event_log.models import Event
-from engagements.people.token_models import Scope
+from engagements.people.token_models import ApiToken, Scope
 
 
 class Pages(CursorPagination):
@@ -105,9 +105,13 @@ class Api(GenericViewSet[Any]):
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any
     ) -> Response:
-        """State the rate limit, and let only the client itself keep the response."""
+        """State the rate limit, and let a program keep the response for its ETag.
+
+        Browsers keep nothing of a session's, as of the site's pages.
+        """
         response = super().finalize_response(request, response, *args, **kwargs)
-        response.headers.setdefault("Cache-Control", "private, no-cache")
+        if isinstance(request.auth, ApiToken):
+            response.headers.setdefault("Cache-Control", "private, no-cache")
         response.headers.setdefault("Vary", "Authorization, Cookie")
         for throttle in getattr(self, "throttles", ()):
             for name, value in getattr(throttle, "headers", dict)().items():

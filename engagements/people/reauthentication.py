@@ -15,6 +15,7 @@ from allauth.account.authentication import get_authentication_records
 from allauth.account.decorators import reauthentication_required
 from allauth.account.internal.flows.reauthentication import suspend_request
 from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -66,7 +67,9 @@ def require_second_factor(request: HttpRequest) -> datetime:
             return entered_at
     if not is_mfa_enabled(user):
         raise ImmediateHttpResponse(redirect("mfa_index"))
-    raise ImmediateHttpResponse(suspend_request(request, reverse("mfa_reauthenticate")))
+    has_codes = is_mfa_enabled(user, [Authenticator.Type.TOTP])
+    page = "mfa_reauthenticate" if has_codes else "mfa_reauthenticate_webauthn"
+    raise ImmediateHttpResponse(suspend_request(request, reverse(page)))
 
 
 def _is_recent(request: HttpRequest) -> bool:

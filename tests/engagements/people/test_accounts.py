@@ -223,7 +223,7 @@ def test_the_sweep_sends_mails_requested_while_the_broker_was_down(
 def test_pages_of_signed_in_users_are_not_cached(client: Client, world: World) -> None:
     engagement = world.scoping()
     mine = reverse("portal-engagement", args=[engagement.reference])
-    pages = ("portal", "mfa_index", "account_logout", "api-engagements")
+    pages = ("portal", "mfa_index", "account_logout", "api-engagements-list")
     client.force_login(world.signatory)
     for address in (mine, "/portal/none/", *map(reverse, pages)):
         assert client.get(address)["Cache-Control"] == "private, no-store", address

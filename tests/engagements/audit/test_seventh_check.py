@@ -76,3 +76,10 @@ def test_it_is_found_stored_shown_and_drawn(signed_in: Client, world: World) -> 
     assert f'id="check-{NAME}"' in report
     assert "MIT" in report
     assert chart.content == b"<svg/>"
+
+
+def test_a_missing_finding_is_an_error_and_shifts_no_other(signed_in: Client, world: World) -> None:
+    audit = world.auditing()
+    audit.findings.filter(check_name="hot").delete()
+    with pytest.raises(ValueError, match="zip"):
+        signed_in.get(reverse("engagement-audit", args=[audit.engagement.reference]))

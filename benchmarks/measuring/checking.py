@@ -5,6 +5,8 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from benchmarks.errors import BenchmarkError, StaleAttempt
 from benchmarks.measuring import outcomes
 from benchmarks.measuring.watching import LeaseLost, Watch, WorkerStopping, own_folder
@@ -58,7 +60,10 @@ class CheckWatch(Watch):
         """
         given, out = self.folder / "benchmark.json", self.folder / "checked.json"
         given.write_bytes(bytes(self.check.document))
-        status = self.supervise(["check", str(given), "--out", str(out), "--progress"])
+        arguments = ["check", str(given), "--out", str(out), "--progress"]
+        if required := ",".join(settings.TWOFOLD_REQUIRED_ISOLATION):
+            arguments += ["--require-isolation", required]
+        status = self.supervise(arguments)
         if status == TO_CHANGE and self.results:
             return None
         if status == 0 and out.is_file():

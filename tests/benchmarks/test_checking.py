@@ -111,6 +111,23 @@ def test_a_cancelled_check_ends_its_process(check: BenchmarkCheck, pretend: Pret
     assert not checks.cancel(check_id=check.pk, by="Connie")
 
 
+def test_a_check_requires_the_isolation_that_runs_require(
+    check: BenchmarkCheck, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+
+    def supervise(watch: checking.CheckWatch, arguments: list[str]) -> int:
+        given.extend(arguments)
+        return 1
+
+    monkeypatch.setattr(checking.CheckWatch, "supervise", supervise)
+    settings.TWOFOLD_REQUIRED_ISOLATION = ("no_network", "unprivileged_user")
+    watch = checking.CheckWatch(check, folder=tmp_path, device_lock=-1)
+    watch.results.append({})
+    assert watch.wait() is None
+    assert given[given.index("--require-isolation") + 1] == "no_network,unprivileged_user"
+
+
 def test_one_request_is_one_check(check: BenchmarkCheck) -> None:
     document = quick_document()
     assert checks.request(document=document, request_key=check.request_key) == check

@@ -75,6 +75,7 @@ def check(arguments: argparse.Namespace) -> int:
         files.require_room_for(arguments.out)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from benchmarks.harness.runs import folder_checks
+    from benchmarks.harness.sides import isolation
 
     def say(trial: folder_checks.Trying | folder_checks.Result) -> None:
         if arguments.progress:
@@ -85,7 +86,12 @@ def check(arguments: argparse.Namespace) -> int:
             shown = printable.line(trial.message, _LETTERS)
             print(f"{trial.outcome}: {trial.title}: {shown}", flush=True)
 
-    found = folder_checks.check(document, say, calibrates=arguments.out is not None)
+    found = folder_checks.check(
+        document,
+        say,
+        calibrates=arguments.out is not None,
+        required_isolation=isolation.required(arguments.require_isolation),
+    )
     if found is None:
         return 1
     if arguments.out is not None:

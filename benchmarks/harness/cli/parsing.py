@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("folder", type=Path, help="a benchmark folder or its document")
     check.add_argument("--out", type=Path, help="file for the benchmark, calibrated here")
     check.add_argument("--progress", action="store_true", help="one JSON object a line on stdout")
+    _requires_isolation(check)
     check.set_defaults(do=folders.check)
     run = commands.add_parser("run", help="measure a candidate and write the record")
     run.add_argument("benchmark", type=Path, help="a benchmark document or folder")
@@ -86,17 +87,21 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def _measures(run: argparse.ArgumentParser) -> None:
-    """The options of commands that write a record."""
-    run.add_argument("--out", type=Path, required=True)
-    run.add_argument("--progress", action="store_true", help="one JSON object a line on stdout")
-    run.add_argument("--device", choices=["cpu", "cuda"])
-    run.add_argument(
+def _requires_isolation(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--require-isolation",
         default="",
         metavar="NAMES",
         help="require these protections: all, acceptance, or names separated by commas",
     )
+
+
+def _measures(run: argparse.ArgumentParser) -> None:
+    """The options of commands that write a record."""
+    run.add_argument("--out", type=Path, required=True)
+    run.add_argument("--progress", action="store_true", help="one JSON object a line on stdout")
+    run.add_argument("--device", choices=["cpu", "cuda"])
+    _requires_isolation(run)
     run.add_argument(
         "--nonce",
         action="append",

@@ -5,7 +5,7 @@ files. Every baseline must pass; the fastest that does becomes the baseline. Zer
 precision in the slot must not pass, and the reference must not be faster than the baseline.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -108,13 +108,20 @@ class Result:
         return {**asdict(self), "outcome": self.outcome}
 
 
-def check(document: dict[str, Any], say: Say, *, calibrates: bool = False) -> dict[str, Any] | None:
+def check(
+    document: dict[str, Any],
+    say: Say,
+    *,
+    calibrates: bool = False,
+    required_isolation: Sequence[str] = (),
+) -> dict[str, Any] | None:
     """Try a folder's document; None if something must be changed.
 
     Otherwise the document with the fastest baseline that passed, calibrated if asked for. `say`
-    gets every trial before and after it.
+    gets every trial before and after it. Without the `required_isolation` no baseline passes, and
+    nothing of the folder runs.
     """
-    chosen = _with_fastest_baseline(document, say)
+    chosen = _with_fastest_baseline(document, say, required_isolation)
     if chosen is None:
         return None
     source = chosen["files"][f"baselines/{chosen['baseline']['name']}.py"]
@@ -139,7 +146,9 @@ def _tried(say: Say, title: str, trial: Callable[[str], Result]) -> Result:
     return result
 
 
-def _with_fastest_baseline(document: dict[str, Any], say: Say) -> dict[str, Any] | None:
+def _with_fastest_baseline(
+    document: dict[str, Any], say: Say, required_isolation: Sequence[str]
+) -> dict[str, Any] | None:
     """The document with the fastest baseline that passes; None if none does."""
     files = document["files"]
     named = document["baseline"]["name"]
@@ -152,7 +161,7 @@ def _with_fastest_baseline(document: dict[str, Any], say: Say) -> dict[str, Any]
         title = f"Baseline {name}"
         if first:
             title += f" against {first['baseline']['name']}"
-        result = _tried(say, title, _trial_of_baseline(own, name))
+        result = _tried(say, title, _trial_of_baseline(own, name, required_isolation))
         if result.code == "check.reference":
             return None
         # Without its speed, the fastest is unknown.
@@ -177,13 +186,16 @@ def _on(document: dict[str, Any], name: str) -> dict[str, Any]:
     return benchmark_folders.document(document["files"], baseline=name)
 
 
-def _trial_of_baseline(document: dict[str, Any], name: str) -> Callable[[str], Result]:
+def _trial_of_baseline(
+    document: dict[str, Any], name: str, required_isolation: Sequence[str]
+) -> Callable[[str], Result]:
     """Baseline `name` as the candidate against the document's own."""
     against = document["baseline"]["name"]
     source = document["files"][f"baselines/{name}.py"]
 
     def trial(title: str) -> Result:
-        outcome = _run(document, source, **({} if name == against else _COMPARED))
+        compared = {} if name == against else _COMPARED
+        outcome = _run(document, source, required_isolation, **compared)
         if isinstance(outcome, ReferenceFailed):
             return Result(title=title, code="check.reference", passed=False, message=str(outcome))
         found = _finding(outcome)
@@ -282,7 +294,9 @@ def _finding(outcome: Mapping[str, Any] | Exception) -> str:
     return "; ".join(finding["message"] for finding in outcome["findings"])
 
 
-def _run(document: dict[str, Any], source: str, **protocol: Any) -> dict[str, Any] | Exception:
+def _run(
+    document: dict[str, Any], source: str, required_isolation: Sequence[str] = (), **protocol: Any
+) -> dict[str, Any] | Exception:
     """The record of a short run, or the error."""
     short = _SHORT | protocol
     if document["hardware"]["device"] == "cuda":
@@ -295,6 +309,7 @@ def _run(document: dict[str, Any], source: str, **protocol: Any) -> dict[str, An
             device_kind=document["hardware"]["device"],
             command="twofold check",
             progress=Progress(tried, shown=False),
+            required_isolation=required_isolation,
         )
     except (SideFailed, DeviceFailed, SetupError) as error:
         return error

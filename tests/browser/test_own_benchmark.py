@@ -161,7 +161,7 @@ def sign(consultant: Page, customer: Page, case: Story) -> None:
 def measured(page: Page, case: Story) -> Record:
     """An acceptance run of the consultancy's own file."""
     page.goto(reverse("run-request", args=[case.reference]))
-    form = page_actions.form_to(page, "run-request", case.reference)
+    form = page_actions.form_with(page, "candidate")
     page_actions.check(form, "purpose", "acceptance")
     form.locator("[name=candidate]").select_option("file")
     form.locator("[name=file]").set_input_files(FOLDER / "baselines" / "torch_eager.py")

@@ -97,6 +97,22 @@ def is_signatory(user: Person) -> bool:
     )
 
 
+def is_member(user: Person) -> bool:
+    """Whether `user` is an active member of some customer."""
+    return customers_of(user).exists()
+
+
+def may_contribute(user: Person | None, engagement: Engagement) -> bool:
+    """Whether `user` may add evidence and answers: consultants and the customer's people."""
+    if is_consultant(user):
+        return True
+    return (
+        isinstance(user, User)
+        and not user.is_staff_member
+        and customers_of(user).filter(pk=engagement.customer_id).exists()
+    )
+
+
 def needs_second_factor(user: Person) -> bool:
     """Whether `user` must sign in with a second factor: finance, admins and signatories."""
     return _has_role(user, Role.FINANCE, Role.ADMIN) or is_signatory(user)
@@ -334,6 +350,15 @@ def require_consultant(by: User) -> None:
     """Require a consultant or an admin."""
     if not is_consultant(by):
         raise ApplicationError("Only consultants may do this.", code="access.consultants_only")
+
+
+def require_contributor(engagement: Engagement, by: User) -> None:
+    """Require a consultant or one of the customer's people."""
+    if not may_contribute(by, engagement):
+        raise ApplicationError(
+            f"Only consultants and people of {engagement.customer} may do this.",
+            code="access.contributors_only",
+        )
 
 
 def require_signatory(engagement: Engagement, by: User) -> None:

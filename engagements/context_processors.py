@@ -32,7 +32,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
     """Return `navigation` for the user's role, `unread_count` and `banner` (text or None)."""
     user = getattr(request, "user", None)
     return {
-        "navigation": [_item(request, *entry) for entry in _entries(user)],
+        "navigation": _navigation(request, _entries(user)),
         "unread_count": SimpleLazyObject(lambda: _unread(user)),
         "banner": banner(),
     }
@@ -51,20 +51,29 @@ def _entries(user: object) -> list[tuple[str, str]]:
     if not isinstance(user, User):
         return [catalogue, ("Pitches", "pitch"), ("Verify", "verify")]
     board, finance = ("Board", "board"), ("Finance", "finance")
+    customers = ("Customers", "customers")
     by_role: dict[str, list[tuple[str, str]]] = {
-        Role.CONSULTANT: [board, catalogue],
-        Role.FINANCE: [finance, board, catalogue],
-        Role.ADMIN: [board, finance, catalogue],
+        Role.CONSULTANT: [board, customers, catalogue],
+        Role.FINANCE: [finance, board, customers, catalogue],
+        Role.ADMIN: [board, finance, customers, catalogue],
     }
-    return by_role.get(user.role, [("Engagements", "portal"), catalogue])
+    return by_role.get(
+        user.role,
+        [
+            ("Engagements", "portal"),
+            ("Invoices", "portal-all-invoices"),
+            ("Company", "portal-own-company"),
+            catalogue,
+        ],
+    )
 
 
-def _item(request: HttpRequest, label: str, name: str) -> Item:
-    url = reverse(name)
-    current = ""
-    if request.path.startswith(url):
-        current = "page" if request.path == url else "true"
-    return Item(label=label, url=url, current=current)
+def _navigation(request: HttpRequest, entries: list[tuple[str, str]]) -> list[Item]:
+    """The links; the one with the longest address that begins the page's is current."""
+    urls = [(label, reverse(name)) for label, name in entries]
+    above = max((url for _, url in urls if request.path.startswith(url)), key=len, default="")
+    current = "page" if request.path == above else "true"
+    return [Item(label, url, current if url == above else "") for label, url in urls]
 
 
 def banner() -> str | None:

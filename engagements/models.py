@@ -11,6 +11,7 @@ from engagements.billing import (
     write_off_models,
 )
 from engagements.billing import models as billing
+from engagements.comments import models as comments
 from engagements.contracts import models as contracts
 from engagements.contracts import signing_models
 from engagements.contracts.clauses import models as clauses
@@ -33,6 +34,7 @@ from engagements.people import models as people
 from engagements.runs import models as runs
 from engagements.settlements import credit_models, dispute_models
 from engagements.settlements import models as settlements
+from engagements.workbench import models as workbench
 
 __all__ = [
     "api",
@@ -43,6 +45,7 @@ __all__ = [
     "benchmark",
     "billing",
     "clauses",
+    "comments",
     "contracts",
     "credit_models",
     "dispute_models",
@@ -69,5 +72,6 @@ __all__ = [
     "time_box",
     "token_models",
     "webhooks",
+    "workbench",
     "write_off_models",
 ]

@@ -15,6 +15,7 @@ from engagements.access import (
     admit_consultant,
     admit_finance,
     admit_staff,
+    is_admin,
     is_staff_member,
     sees_money,
 )
@@ -24,6 +25,22 @@ from engagements.common.pages import SAFE_METHODS, View
 def consultant_page(view: View) -> View:
     """Decorate a staff page: every role reads it, consultants and admins act on it."""
     return _page(view, reads=admit_staff, acts=admit_consultant)
+
+
+def staff_page(view: View) -> View:
+    """Decorate a page on which every role of staff acts, such as on settings of their own."""
+    return _page(view, reads=admit_staff, acts=admit_staff)
+
+
+def admin_page(view: View) -> View:
+    """Decorate a page of admins."""
+
+    def admits(user: Person) -> None:
+        admit_staff(user)
+        if not is_admin(user):
+            raise PermissionDenied("Only admins may do this.")
+
+    return _page(view, reads=admits, acts=admits)
 
 
 def finance_page(view: View) -> View:

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
+from engagements.administration import staff_views
 from engagements.api import token_views as tokens
 from engagements.api import webhook_views as webhooks
 from engagements.audit import report_views
@@ -10,11 +11,13 @@ from engagements.audit import views as audit
 from engagements.benchmark import urls as benchmark
 from engagements.benchmark.models import Side
 from engagements.catalogue import views as catalogue
+from engagements.comments import views as comments
 from engagements.contracts import amendment_views, draft_views
 from engagements.contracts import views as contract
 from engagements.contracts.clauses import views as clauses
 from engagements.contracts.milestones import views as milestone_views
 from engagements.contracts.time_box import views as time
+from engagements.customers import views as customers
 from engagements.disputes import views as disputes
 from engagements.documents import views as documents
 from engagements.evidence import views as evidence
@@ -23,10 +26,13 @@ from engagements.orders import views as orders
 from engagements.pitch import views as pitch
 from engagements.portal import verify
 from engagements.runs import views as runs
+from engagements.search import views as search
 from engagements.workbench import board, engagement, home
 
 on_one_engagement: list[URLPattern | URLResolver] = [
     path("", engagement.show, name="engagement"),
+    path("comments/", comments.add, name="comment"),
+    path("edit/", engagement.edit, name="engagement-edit"),
     path("close/", engagement.close, name="engagement-close"),
     path("cancel/", engagement.cancel, name="engagement-cancel"),
     path("documents/<int:pk>/again/", engagement.document_again, name="document-again"),
@@ -51,6 +57,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("evidence/live/", evidence.live, name="evidence-live"),
     path("evidence/token/", evidence.token, name="evidence-token"),
     path("evidence/<int:pk>/file/", evidence.file, name="evidence-file"),
+    path("evidence/<int:pk>/withdraw/", evidence.withdraw, name="evidence-withdraw"),
     path("evidence/<int:pk>/again/", evidence.again, name="evidence-again"),
     path("evidence/answers/<slug:question>/", evidence.answer, name="evidence-answer"),
     path("workbench/", include("engagements.workbench.profile.urls")),
@@ -96,11 +103,27 @@ of_the_catalogue: list[URLPattern | URLResolver] = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
     path("engagements/", board.board, name="board"),
+    path("engagements/filters/", board.save_filter, name="board-filter-save"),
+    path("engagements/filters/<int:pk>/", board.delete_filter, name="board-filter-delete"),
     path("engagements/new/", board.open_new, name="engagement-new"),
     path("engagements/<slug:reference>/", include(on_one_engagement)),
+    path("customers/", customers.customer_list, name="customers"),
+    path("customers/new/", customers.new, name="customer-new"),
+    path("customers/<int:pk>/", customers.show, name="customer"),
+    path("customers/<int:pk>/invite/", customers.invite, name="customer-invite"),
+    path(
+        "customers/<int:pk>/people/<int:membership>/",
+        customers.change_person,
+        name="customer-person",
+    ),
     path("catalogue/", include(of_the_catalogue)),
     path("clauses/", clauses.show, name="clauses"),
     path("documents/<int:pk>/", documents.show, name="document"),
+    path("search/", search.show, name="search"),
+    path("session/", search.session, name="session"),
+    path("signed-in/", search.signed_in, name="signed-in"),
+    path("staff/", staff_views.people, name="staff"),
+    path("staff/<int:pk>/", staff_views.change, name="staff-change"),
     path("notifications/", notifications.centre, name="notifications"),
     path("notifications/read/", notifications.read_all, name="notifications-read"),
     path("notifications/settings/", notifications.settings_page, name="notification-settings"),

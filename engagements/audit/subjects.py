@@ -25,7 +25,7 @@ from engagements.engagement.models import Stage
 from engagements.event_log import events
 from engagements.evidence.models import Evidence
 from engagements.evidence.readers import TraceFacts, patterns
-from engagements.evidence.services import read_with
+from engagements.evidence.services import live, read_with
 from engagements.people.models import User
 
 
@@ -205,7 +205,7 @@ def sum_exactly(*, audit: Audit) -> bool:
     digest = trace.source.digest
     if digest is None or _is_summed(subject, digest):
         return False
-    row = Evidence.objects.get(engagement=audit.engagement, digest=digest)
+    row = live(audit.engagement).get(digest=digest)
     facts = read_with(evidence=row, patterns={operator.name: operator.pattern})
     if not isinstance(facts, TraceFacts):
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Value
 from django.db.models.functions import Concat
@@ -75,7 +76,10 @@ def _body(invoice: Invoice) -> str:
             f"{invoice.corrects.reference}: {invoice.reason}\n\nThe PDF is attached.\n"
         )
     assert invoice.due_on is not None  # every issued invoice has a due date
+    account = (invoice.frozen or {}).get("account") or settings.BANK_ACCOUNT
     return (
         f"Invoice {invoice.reference} for {amount} including tax is attached. Payment is due on "
-        f"{in_words(invoice.due_on)}. Please quote {invoice.reference} as the payment reference.\n"
+        f"{in_words(invoice.due_on)}.\n\n"
+        f"Account: {account['holder']}, {account['iban']}\n"
+        f"Payment reference: {invoice.reference}\n"
     )

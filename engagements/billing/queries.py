@@ -90,6 +90,17 @@ def invoices_of(engagement: Engagement) -> QuerySet[InvoiceWithBalance]:
     )
 
 
+def invoices_of_all(engagements: QuerySet[Engagement]) -> QuerySet[InvoiceWithBalance]:
+    """The issued invoices of several engagements with their balance, newest first."""
+    return (
+        issued_invoices()
+        .filter(engagement__in=engagements)
+        .select_related("engagement")
+        .prefetch_related("credit_notes")
+        .order_by("-issued_on", "-pk")
+    )
+
+
 def documents_by_subject(engagement: Engagement) -> dict[str, Document]:
     """An engagement's invoice and credit note PDFs by subject, without content."""
     kinds = (Document.Kind.INVOICE, Document.Kind.CREDIT_NOTE)

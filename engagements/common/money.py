@@ -54,6 +54,11 @@ def _in_use() -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
+def currency_codes() -> list[str]:
+    """The currencies in use, by their codes of ISO 4217."""
+    return sorted(_in_use())
+
+
 def minor_unit(currency: str) -> Decimal:
     """The smallest amount in `currency` (ISO 4217): 1 for JPY, 0.01 for EUR, 0.001 for KWD.
 

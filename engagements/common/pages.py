@@ -32,7 +32,7 @@ def query_of(request: HttpRequest, *, without: tuple[str, ...] = ("page",)) -> s
 def show_error(
     request: HttpRequest,
     error: ApplicationError | BenchmarkError,
-    form: forms.Form | None = None,
+    form: forms.BaseForm | None = None,
 ) -> None:
     """Show an error in the submitted form, or above the page without one."""
     if form is not None:

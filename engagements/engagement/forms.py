@@ -18,14 +18,9 @@ def consultants() -> QuerySet[User]:
     return people.order_by("name", "pk")
 
 
-class EngagementForm(forms.Form):
-    """Form that opens an engagement."""
+class EditForm(forms.Form):
+    """Form that changes an engagement."""
 
-    customer = forms.ModelChoiceField(
-        queryset=Customer.objects.all(),
-        empty_label="Choose a customer",
-        help_text="Admins add customers and their users in the admin site.",
-    )
     title = forms.CharField(
         max_length=Engagement._meta.get_field("title").max_length,
         help_text="Such as “Decode attention over one shared prompt”.",
@@ -39,6 +34,17 @@ class EngagementForm(forms.Form):
     lead = forms.ModelChoiceField(
         queryset=consultants(), empty_label=None, help_text="Signs for the consultancy."
     )
+
+
+class EngagementForm(EditForm):
+    """Form that opens an engagement."""
+
+    customer = forms.ModelChoiceField(
+        queryset=Customer.objects.all(),
+        empty_label="Choose a customer",
+        help_text="Add a new customer on the page Customers first.",
+    )
+    field_order = ("customer", "title", "workload", "lead")
 
 
 class ReasonForm(forms.Form):

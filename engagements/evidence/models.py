@@ -20,7 +20,8 @@ class Evidence(models.Model):
 
     A worker claims the row by increasing `attempt` and setting `leased_until`; updates of earlier
     attempts are ignored. `summary` holds facts of `engagements.evidence.readers`, not events.
-    Without `added_by` the file was added by command line, by `added_by_name`.
+    Without `added_by` the file was added by command line, by `added_by_name`. A withdrawn row keeps
+    name, digest and reason as a tombstone, without facts; its bytes are deleted.
     """
 
     class State(models.TextChoices):
@@ -28,6 +29,7 @@ class Evidence(models.Model):
         READING = "reading", "Reading"
         READ = "read", "Read"
         UNREADABLE = "unreadable", "Unreadable"
+        WITHDRAWN = "withdrawn", "Withdrawn"
 
     class Format(models.TextChoices):
         CHROME_TRACE = "chrome_trace", "PyTorch profiler trace"
@@ -55,6 +57,10 @@ class Evidence(models.Model):
     summary = models.JSONField(null=True, blank=True)
     failure_reason = models.TextField(blank=True)
     concluded_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    withdrawal_reason = models.TextField(blank=True)
 
     class Meta:
         ordering: ClassVar = ["-added_at", "-pk"]
@@ -69,6 +75,7 @@ class Evidence(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["engagement", "digest"],
+                condition=~Q(state="withdrawn"),
                 name="evidence_is_kept_once",
                 violation_error_message="This file was already added.",
             ),
@@ -94,10 +101,18 @@ class Evidence(models.Model):
                 | Q(state="unreadable", summary__isnull=True, concluded_at__isnull=False)
                 & ~Q(failure_reason="")
                 | Q(state__in=["queued", "reading"], summary__isnull=True)
-                & Q(concluded_at__isnull=True),
+                & Q(concluded_at__isnull=True)
+                | Q(state="withdrawn", summary__isnull=True, concluded_at__isnull=False),
                 name="evidence_has_a_summary_exactly_when_read",
                 violation_error_message="A file has a summary exactly when it was read, and a "
                 "reason exactly when it is unreadable.",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="withdrawn", withdrawn_by__isnull=False)
+                & ~Q(withdrawal_reason="")
+                | ~Q(state="withdrawn") & Q(withdrawn_by__isnull=True, withdrawal_reason=""),
+                name="evidence_withdrawn_by_somebody_for_a_reason",
+                violation_error_message="A withdrawal needs a person and a reason.",
             ),
         ]
         triggers: ClassVar = [
@@ -118,10 +133,10 @@ class Evidence(models.Model):
             FSM(
                 "state",
                 {
-                    "queued": {"reading"},
-                    "reading": {"queued", "read", "unreadable"},
-                    "read": {"queued"},
-                    "unreadable": {"queued"},
+                    "queued": {"reading", "withdrawn"},
+                    "reading": {"queued", "read", "unreadable", "withdrawn"},
+                    "read": {"queued", "withdrawn"},
+                    "unreadable": {"queued", "withdrawn"},
                 },
             ),
         ]

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from engagements.engagement.models import Engagement
 from engagements.evidence.models import Evidence
 from engagements.evidence.readers import ComputeFacts, TraceFacts, TrafficFacts
-from engagements.evidence.services import facts_of
+from engagements.evidence.services import facts_of, live
 
 Of = TypeVar("Of", TraceFacts, ComputeFacts, TrafficFacts)
 
@@ -58,7 +58,7 @@ class Collected:
 
 def collected(engagement: Engagement) -> Collected:
     """Return all evidence of an engagement."""
-    rows = tuple(Evidence.objects.filter(engagement=engagement).select_related("added_by"))
+    rows = tuple(live(engagement).select_related("added_by"))
     found = [(row, facts_of(row)) for row in rows]
     return Collected(
         rows=rows,

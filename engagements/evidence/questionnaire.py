@@ -6,6 +6,7 @@ import datetime as dt
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from engagements import access
@@ -37,7 +38,7 @@ def record(
     `answered_by` is the author, usually an employee of the customer.
     """
     row = stages.locked(engagement.pk)
-    access.require_consultant(by)
+    access.require_contributor(row, by)
     stages.require_stage(row, *STAGES, to="for answers to be recorded")
     fields = {
         "value": _data_of(question, value),
@@ -76,6 +77,12 @@ def newest(engagement: Engagement, *, until: dt.datetime | None = None) -> dict[
     for answer in rows:
         newest.setdefault(answer.question, answer)
     return newest
+
+
+def unanswered() -> Q:
+    """A condition on engagements: some question has no answer yet."""
+    answers = Answer.objects.filter(engagement=OuterRef("pk"))
+    return Q(*(~Exists(answers.filter(question=name)) for name in Answer.Question), _connector=Q.OR)
 
 
 def value_of(answer: Answer | None) -> values.Value | None:

@@ -13,6 +13,8 @@ from typing import IO, BinaryIO
 from django.core.files import File
 from django.core.files.storage import Storage
 from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
 
 from benchmarks.models import place_of_records
 from benchmarks.storage import make_durable, path_of
@@ -20,6 +22,7 @@ from benchmarks.text import readable
 from engagements import access
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
+from engagements.common.queue import enqueue
 from engagements.common.text import strip_invisible
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
@@ -45,10 +48,10 @@ def add(
 ) -> Evidence:
     """Store a file and enqueue its reading. The same bytes return the same row.
 
-    `content` is read from its start. `by` is the consultant who adds it; without one, `by_name` is
-    the user of the terminal.
+    `content` is read from its start. `by` is the consultant or the customer's person who adds it;
+    without one, `by_name` is the user of the terminal.
     """
-    added_by_name = _named(by, by_name)
+    added_by_name = _named(engagement, by, by_name)
     name = (
         strip_invisible(readable(os.path.basename(name.replace("\\", "/")), longest=200))
         or "evidence"
@@ -61,7 +64,7 @@ def add(
     with transaction.atomic():
         row = stages.locked(engagement.pk)
         stages.require_stage(row, *STAGES, to="for evidence to be added")
-        known = Evidence.objects.filter(engagement=row, digest=digest).first()
+        known = live(row).filter(digest=digest).first()
         if known is not None:
             return known
         evidence = Evidence(
@@ -79,10 +82,10 @@ def add(
     return evidence
 
 
-def _named(by: User | None, by_name: str) -> str:
-    """Return the name of the consultant or of the user of the terminal. Declines others."""
+def _named(engagement: Engagement, by: User | None, by_name: str) -> str:
+    """Return the name of the person or of the user of the terminal. Declines others."""
     if by is not None:
-        access.require_consultant(by)
+        access.require_contributor(engagement, by)
     elif not by_name:
         raise ApplicationError(
             "Enter the name of the person who adds the evidence.", code="evidence.author_missing"
@@ -106,6 +109,52 @@ def _record_added(evidence: Evidence) -> None:
         actor=evidence.added_by,
         changes=changes,
     )
+
+
+def live(engagement: Engagement) -> QuerySet[Evidence]:
+    """The evidence of an engagement that was not withdrawn."""
+    return Evidence.objects.filter(engagement=engagement).exclude(state=Evidence.State.WITHDRAWN)
+
+
+@transaction.atomic
+def withdraw(*, evidence: Evidence, reason: str, by: User) -> Evidence:
+    """Withdraw a file: its facts and bytes are deleted, a tombstone stays. Idempotent.
+
+    Consultants withdraw any file, people of the customer what they added. Findings are computed
+    anew without it; those of a delivered audit stay as they were delivered.
+    """
+    engagement = stages.locked(evidence.engagement_id)
+    row = Evidence.objects.select_for_update(of=("self",)).get(pk=evidence.pk)
+    if row.state == Evidence.State.WITHDRAWN:
+        return row
+    if row.added_by_id == by.pk:
+        access.require_contributor(engagement, by)
+    else:
+        access.require_consultant(by)
+    stages.require_stage(engagement, *STAGES, to="for evidence to be withdrawn")
+    row.state, row.withdrawn_by = Evidence.State.WITHDRAWN, by
+    row.withdrawal_reason = validation.text(reason, noun="The reason")
+    row.summary, row.format, row.failure_reason = None, "", ""
+    row.leased_until, row.concluded_at = None, timezone.now()
+    validation.save_validated(row)
+    events.record(
+        engagement=engagement,
+        verb="evidence.withdrawn",
+        summary=f"Evidence was withdrawn: {row.name}. {row.withdrawal_reason}",
+        actor=by,
+        changes={"name": row.name, "digest": row.digest, "reason": row.withdrawal_reason},
+    )
+    enqueue("compute_findings", engagement.pk)
+    stored_as = row.file.name or ""
+    transaction.on_commit(lambda: _delete_unused(stored_as))
+    return row
+
+
+def _delete_unused(stored_as: str) -> None:
+    """Delete the bytes of a withdrawn file, unless another row keeps the same ones."""
+    used = Evidence.objects.filter(file=stored_as).exclude(state=Evidence.State.WITHDRAWN)
+    if stored_as and not used.exists():
+        place_of_records().delete(stored_as)
 
 
 @transaction.atomic

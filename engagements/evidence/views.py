@@ -15,6 +15,7 @@ from engagements import access
 from engagements.access import actor, may_act
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.common.uploads import takes_files
+from engagements.engagement.forms import ReasonForm
 from engagements.engagement.models import Engagement
 from engagements.evidence import questionnaire
 from engagements.evidence import services as evidence
@@ -93,7 +94,7 @@ def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
     """Store every file of a form; False with errors in the form."""
     if not form.is_valid():
         return False
-    known = set(Evidence.objects.filter(engagement=engagement).values_list("pk", flat=True))
+    known = set(evidence.live(engagement).values_list("pk", flat=True))
     try:
         rows = [
             evidence.add(engagement=engagement, name=file.name, content=file, by=actor(request))
@@ -177,6 +178,23 @@ def again(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 
 @consultant_page
 @require_POST
+def withdraw(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Withdraw a file, with a reason."""
+    row, form = _row(request, reference, pk), ReasonForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Nothing was withdrawn. Enter a reason.")
+        return redirect("engagement-evidence", reference)
+    try:
+        evidence.withdraw(evidence=row, reason=form.cleaned_data["reason"], by=actor(request))
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
+    else:
+        messages.success(request, f"{row.name} is withdrawn and its content deleted.")
+    return redirect("engagement-evidence", reference)
+
+
+@consultant_page
+@require_POST
 def answer(request: HttpRequest, reference: str, question: str) -> HttpResponse:
     """Record an answer to one question."""
     engagement = access.engagement_for(request.user, reference)
@@ -219,6 +237,7 @@ def _page(
         "may_act": may_act(request),
         "may_add": may_act(request) and engagement.stage in evidence.STAGES,
         "form": files or FilesForm(),
+        "withdrawing": ReasonForm(label="Reason for the withdrawal", auto_id=False),
         "questions": _questions(engagement, bound),
         "bound": bound.question if bound else "",
         "token": token,
@@ -230,11 +249,14 @@ def _page(
 
 
 def _files(engagement: Engagement) -> dict[str, Any]:
-    files = Evidence.objects.filter(engagement=engagement).select_related("added_by")
+    files = evidence.live(engagement).select_related("added_by")
     rows = [EvidenceRow(row, evidence.facts_of(row)) for row in files]
     return {
         "rows": rows,
         "is_reading": any(not row.file.is_concluded for row in rows),
+        "withdrawn": Evidence.objects.filter(
+            engagement=engagement, state=Evidence.State.WITHDRAWN
+        ).select_related("withdrawn_by"),
     }
 
 

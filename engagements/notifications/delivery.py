@@ -1,7 +1,7 @@
 """Notify people about an event: on the site and by mail, as each of them chose.
 
 Called in the transaction that records the event. The registry says whom an event concerns; the
-person who caused it is not notified, except a signatory, whose mails are also their record.
+person who caused it is not notified, except of a notice, whose mail is also a record.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _to_customer(event: Event, kind: EventType) -> Iterator[_Letter]:
     signatories = signatories_of(engagement.customer)
     for person in (*signatories, *_viewers_of(engagement.customer)):
         signs = person in signatories
-        if not signs and person.pk == event.actor_id:
+        if person.pk == event.actor_id and not (signs and kind.is_notice):
             continue
         yield _Letter(
             person=person,

@@ -72,7 +72,10 @@ _DISPUTE = "Read the dispute on the run’s page:"
 _INVOICES = ("See all invoices and payments:", "portal-invoices")
 
 _TYPES: Final = (
-    EventType("engagement.opened", "Engagement opened", _E),
+    EventType(
+        "engagement.opened", "Engagement opened: questions to answer", _E,
+        "Answer the questions of the audit and add evidence in the portal:", "portal-evidence",
+    ),
     EventType("engagement.edited", "Engagement changed", _E),
     EventType(
         "engagement.met", "Target met", _R, "Read the run and its report in the portal:",
@@ -283,7 +286,10 @@ _TYPES: Final = (
     EventType("refund_account.confirmed", "Refund account confirmed", _M),
     EventType("comment.added", "Comment", _D, "Read and answer it in the portal:",
               for_lead=True),
-    EventType("customer.edited", "Customer details changed", _E),
+    EventType("customer.edited", "Billing details changed", _E, for_lead=True),
+    EventType("membership.invited", "Person invited", _E, for_lead=True),
+    EventType("membership.changed", "Rights changed", _E, for_lead=True),
+    EventType("membership.removed", "Access removed", _E, for_lead=True),
     # Finance's own log, which belongs to no engagement.
     *(
         EventType(f"period.{state}", f"Month {title}", _M)
@@ -296,6 +302,14 @@ _TYPES: Final = (
         EventType(f"period_reopening.{state}", f"Reopening of a month {title}", _M)
         for state, title in (
             ("proposed", "proposed"), ("posted", "approved"), ("voided", "declined"),
+        )
+    ),
+    *(
+        EventType(f"staff.{step}", title, _E)
+        for step, title in (
+            ("invited", "Person invited"), ("role_given", "Role given"),
+            ("closed", "Account closed"), ("reopened", "Account reopened"),
+            ("second_factor_removed", "Second factor removed"),
         )
     ),
     *(

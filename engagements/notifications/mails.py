@@ -7,18 +7,22 @@ the same mail; the sweep retries failures with growing delays.
 from __future__ import annotations
 
 import logging
+import smtplib
 import textwrap
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from engagements import access
 from engagements.common.queue import enqueue
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
+from engagements.notifications.html_part import with_html
 from engagements.notifications.models import MAX_SUBJECT_CHARACTERS, Mail
 from engagements.people.models import User
 
@@ -80,12 +84,26 @@ def send(*, mail_id: int) -> bool:
         _message(mail).send()
     except OSError as error:  # smtplib's errors and those of the network are OSErrors
         mail.failure = f"{type(error).__name__}: {error}"
-        mail.save(update_fields=["attempts", "failure"])
+        if _is_refused(error):
+            mail.attempts, mail.bounced_at = MAX_ATTEMPTS, timezone.now()
+        mail.save(update_fields=["attempts", "failure", "bounced_at"])
         log.warning("mail %s could not be sent: %s", mail.pk, mail.failure)
         return False
     mail.sent_at, mail.failure = timezone.now(), ""
     mail.save(update_fields=["attempts", "sent_at", "failure"])
     return True
+
+
+def bounced(engagement: Engagement) -> QuerySet[Mail]:
+    """The mails of an engagement that were not delivered, newest first."""
+    return engagement.mails.filter(bounced_at__isnull=False).order_by("-bounced_at", "-pk")
+
+
+def _is_refused(error: OSError) -> bool:
+    """Whether the server refused the address for good (5xx): another attempt changes nothing."""
+    if not isinstance(error, smtplib.SMTPRecipientsRefused):
+        return False
+    return all(500 <= code < 600 for code, _ in error.recipients.values())
 
 
 def waiting() -> list[int]:
@@ -124,11 +142,20 @@ def _may_read(mail: Mail) -> bool:
 
 
 def _message(mail: Mail) -> EmailMessage:
-    message = EmailMessage(subject=mail.subject, body=mail.body, to=[mail.recipient])
+    message = EmailMessage(
+        subject=mail.subject,
+        body=mail.body,
+        to=[mail.recipient],
+        headers={"Message-ID": f"<mail-{mail.pk}@{_host()}>"},
+    )
     if mail.document is not None:
         content = bytes(mail.document.content)
         message.attach(mail.document.filename, content, "application/pdf")
-    return with_footer(message)
+    return with_html(with_footer(message))
+
+
+def _host() -> str:
+    return urlsplit(settings.SITE_ADDRESS).hostname or "localhost"
 
 
 def with_footer(message: EmailMessage) -> EmailMessage:

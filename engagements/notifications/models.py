@@ -19,8 +19,8 @@ MAX_SUBJECT_CHARACTERS = 160
 
 class Mail(models.Model):
     """A mail to one address. `key` names its occasion, such as contract:17:accepted, and makes it
-    unique; `failure` is the error of the last attempt. Without an engagement it is for `person`
-    or, without one, for finance."""
+    unique; `failure` is the error of the last attempt or, with `bounced_at`, of the delivery.
+    Without an engagement it is for `person` or, without one, for finance."""
 
     key = models.CharField(max_length=80)
     engagement = models.ForeignKey(
@@ -35,6 +35,7 @@ class Mail(models.Model):
     sent_at = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
     failure = models.TextField(blank=True)
+    bounced_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering: ClassVar = ["pk"]
@@ -59,6 +60,9 @@ class PasswordMail(models.Model):
     # The length that the form accepts.
     address = models.EmailField(max_length=320, unique=True)
     origin = models.CharField(max_length=300)
+    # Who invited the person, and to which company; empty for a forgotten password.
+    inviter = models.CharField(max_length=160, blank=True)
+    party = models.CharField(max_length=160, blank=True)
     asked_at = models.DateTimeField(default=timezone.now, editable=False)
     attempts = models.PositiveSmallIntegerField(default=0)
 

@@ -20,6 +20,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engagements.common.queue import enqueue
+from engagements.notifications.html_part import with_html
 from engagements.notifications.mails import due_at, with_footer
 from engagements.notifications.models import PasswordMail
 from engagements.people.models import User
@@ -30,13 +31,15 @@ EXPIRES_AFTER = timedelta(days=1)
 
 
 @transaction.atomic
-def request(*, address: str, origin: str) -> None:
+def request(*, address: str, origin: str, inviter: str = "", party: str = "") -> None:
     """Enqueue a password mail to `address`; its link opens the site at `origin`.
 
-    Repeated requests before sending make one mail.
+    With `inviter` it is an invitation to the engagements of `party`. Repeated requests before
+    sending make one mail.
     """
     row, _ = PasswordMail.objects.get_or_create(
-        address=address.lower(), defaults={"origin": origin}
+        address=address.lower(),
+        defaults={"origin": origin, "inviter": inviter, "party": party},
     )
     enqueue("send_password_mail", row.pk)
 
@@ -78,8 +81,11 @@ def _message(row: PasswordMail, person: User) -> EmailMessage:
         "password_reset_url": f"{row.origin}{page}",
         "site": urlsplit(row.origin).netloc,
         "works_for": timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT).days,
+        "inviter": row.inviter,
+        "party": row.party,
     }
+    template = "invitation" if row.inviter else "password_reset_key"
     message: EmailMessage = get_adapter().render_mail(
-        "account/email/password_reset_key", person.email, context
+        f"account/email/{template}", person.email, context
     )
-    return with_footer(message)
+    return with_html(with_footer(message))

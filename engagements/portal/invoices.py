@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from django.conf import settings
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -18,6 +19,8 @@ from engagements.page_access import portal_page
 from engagements.payouts.queries import overpaid_amount
 from engagements.settlements import customer_accounts
 
+PER_PAGE = 50
+
 
 @portal_page
 @require_safe
@@ -27,6 +30,16 @@ def xrechnung(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     if invoice.engagement.reference != reference:
         raise Http404("No such invoice.")
     return e_invoice_views.xrechnung_response(invoice)
+
+
+@portal_page
+@require_safe
+def all_invoices(request: HttpRequest) -> HttpResponse:
+    """List the issued invoices of all engagements, newest first."""
+    found = billing.invoices_of_all(access.engagements_for(request.user))
+    listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    context = {"listed": listed, "today": timezone.localdate()}
+    return render(request, "portal/invoices.html", context)
 
 
 @portal_page

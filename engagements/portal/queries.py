@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet, prefetch_related_objects
+from django.db.models import Count, QuerySet, prefetch_related_objects
 
 from benchmarks.models import Verdict
 from engagements.audit.models import Audit, Finding, FindingOutcome
@@ -24,6 +24,7 @@ from engagements.contracts.versions import sealed_contracts
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log.models import Event
+from engagements.evidence.models import Answer
 from engagements.payouts import refund_accounts
 from engagements.payouts.queries import overpaid_invoices
 from engagements.people.bank_accounts import BankAccount
@@ -70,6 +71,7 @@ class PortalEngagement:
     settlement: Settlement | None
     more_came_in: bool
     refund_to: BankAccount | None
+    unanswered: int
 
     @cached_property
     def documents(self) -> list[Document]:
@@ -177,6 +179,7 @@ def portal_engagements(
     overpaid = _engagements_of(overpaid_invoices(), engagements)
     customers = {row.customer for row in engagements if row.pk in settlements}
     accounts = {customer: refund_accounts.current(customer) for customer in customers}
+    answered = _answered(engagements)
     found = []
     for engagement in engagements:
         key = engagement.pk
@@ -195,6 +198,7 @@ def portal_engagements(
                 settlement=settlement,
                 more_came_in=key in (unsettled if settlement else overpaid),
                 refund_to=accounts[engagement.customer] if settlement else None,
+                unanswered=len(Answer.Question.values) - answered[key] if key in answered else 0,
             )
         )
     return found
@@ -226,6 +230,14 @@ def _clock(
         return None
     box.engagement = engagement
     return burn_down_of(box, contract, today=today)
+
+
+def _answered(engagements: Sequence[Engagement]) -> dict[int, int]:
+    """How many questions of the audit are answered, for engagements that still ask them."""
+    asking = [row.pk for row in engagements if row.stage in (Stage.SCOPING, Stage.AUDITING)]
+    counts = Answer.objects.filter(engagement__in=asking).order_by().values_list("engagement")
+    found = dict(counts.annotate(Count("question", distinct=True)))
+    return {pk: found.get(pk, 0) for pk in asking}
 
 
 def contract_in_force(contracts: list[ContractVersion]) -> ContractVersion | None:

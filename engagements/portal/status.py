@@ -59,6 +59,8 @@ def next_step(page: PortalEngagement, *, can_sign: bool) -> Next:
         return _met_next(page, can_sign=can_sign)
     if stage == Stage.MISSED:
         return _missed_next(page)
+    if stage in (Stage.SCOPING, Stage.AUDITING) and page.unanswered:
+        return _questions_next(page)
     texts = {
         Stage.SCOPING: "We scope your workload and start the audit.",
         Stage.AUDITING: "We check your workload and report the findings.",
@@ -75,6 +77,18 @@ def next_step(page: PortalEngagement, *, can_sign: bool) -> Next:
         Stage.CANCELLED: "This engagement was cancelled. Nothing is owed.",
     }
     return Next(NOBODY, ends[Stage(stage)], tone="plain")
+
+
+def _questions_next(page: PortalEngagement) -> Next:
+    url = reverse("portal-evidence", args=[page.engagement.reference])
+    noun = "question" if page.unanswered == 1 else "questions"
+    return Next(
+        YOU,
+        f"Answer {page.unanswered} {noun} of the audit, and add a profile if you have one.",
+        tone="doubt",
+        url=url,
+        action="Answer questions",
+    )
 
 
 def _contract_next(page: PortalEngagement, *, can_sign: bool) -> Next:
@@ -97,6 +111,12 @@ def _active_next(page: PortalEngagement, by_us: str) -> Next:
     if page.open_run is not None:
         url = reverse("portal-run", args=[page.engagement.reference, page.open_run.pk])
         return Next(US, "An acceptance run is in progress.", url=url, action="Watch the run")
+    requests = page.engagement.cooperation_requests.all()
+    asked = next((row for row in requests if row.provided_on is None), None)
+    if asked is not None:
+        url = reverse("portal-engagement", args=[page.engagement.reference])
+        text = f"Provide what we asked for: {asked.item}"
+        return Next(YOU, text, tone="doubt", url=f"{url}#requests", action="Confirm it")
     if page.may_end_for_cause:
         url = reverse("portal-end-for-cause", args=[page.engagement.reference])
         text = "Two acceptance runs were disqualified: you may end the contract for cause."

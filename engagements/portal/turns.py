@@ -9,8 +9,9 @@ from engagements.billing.balances import open_invoices
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.signing_models import Acceptance
-from engagements.contracts.time_box.models import Pause
+from engagements.contracts.time_box.models import CooperationRequest, Pause
 from engagements.engagement.models import Engagement, Stage
+from engagements.evidence.questionnaire import unanswered
 from engagements.people.bank_accounts import BankAccount
 from engagements.settlements.dispute_models import Dispute
 from engagements.settlements.models import Settlement
@@ -21,8 +22,9 @@ State = ContractVersion.State
 def customers_turn_first(engagements: QuerySet[Engagement]) -> QuerySet[Engagement]:
     """Sort engagements that wait for the customer first, then the others, each newest first.
 
-    The customer's steps: accept an offer or the handover, pay an open invoice after the verdict,
-    name a refund account, or end a pause.
+    The customer's steps: answer the questions of the audit, accept an offer or the handover,
+    provide what was asked for, pay an open invoice after the verdict, name a refund account, or
+    end a pause.
     """
     this = OuterRef("pk")
     accepted = Acceptance.objects.filter(contract_version=OuterRef("pk"), party=Party.CUSTOMER)
@@ -33,6 +35,7 @@ def customers_turn_first(engagements: QuerySet[Engagement]) -> QuerySet[Engageme
     )
     today = timezone.localdate()
     pause = Pause.objects.filter(**in_force, starts_on__lte=today, ends_on__gte=today)
+    asked = CooperationRequest.objects.filter(engagement=this, provided_on__isnull=True)
     disputed = Dispute.objects.filter(settlement=OuterRef("pk"), resolved_at__isnull=True)
     refund = Settlement.objects.filter(
         ~Exists(disputed),
@@ -44,7 +47,8 @@ def customers_turn_first(engagements: QuerySet[Engagement]) -> QuerySet[Engageme
     unpaid = open_invoices().filter(engagement=this)
     return engagements.annotate(
         is_customers_turn=Q(Exists(offer))
-        | Q(Exists(pause), stage=Stage.ACTIVE)
+        | (unanswered() & Q(stage__in=(Stage.SCOPING, Stage.AUDITING)))
+        | Q(Exists(pause) | Exists(asked), stage=Stage.ACTIVE)
         | Q(Exists(handover) | Exists(unpaid), stage=Stage.MET)
         | Q(Exists(unpaid) | (Exists(refund) & ~Exists(account)), stage=Stage.MISSED)
     ).order_by("-is_customers_turn", "-opened_at", "-pk")

@@ -5,20 +5,45 @@ from django.urls import include, path
 from engagements.audit import report_views
 from engagements.benchmark import urls as benchmark
 from engagements.benchmark.models import Side
+from engagements.comments import views as comments
 from engagements.contracts import portal as contract
 from engagements.contracts.time_box import views as time_box
+from engagements.customers import portal as company
 from engagements.disputes import views as measurement_disputes
+from engagements.evidence import portal as evidence
 from engagements.orders import portal as orders
 from engagements.payouts import portal as refund_account
-from engagements.portal import ending, invoices
+from engagements.portal import archive, ending, invoices
 from engagements.portal import views as engagements
 from engagements.runs import portal as runs
 from engagements.settlements import portal as disputes
 
 urlpatterns = [
     path("", engagements.engagement_list, name="portal"),
+    path("invoices/", invoices.all_invoices, name="portal-all-invoices"),
+    path("company/", company.own, name="portal-own-company"),
+    path("company/<int:pk>/", company.company, name="portal-company"),
+    path("company/<int:pk>/invite/", company.invite, name="portal-company-invite"),
+    path(
+        "company/<int:pk>/people/<int:membership>/",
+        company.change_person,
+        name="portal-company-person",
+    ),
     path("<slug:reference>/", engagements.engagement_page, name="portal-engagement"),
     path("<slug:reference>/", include(benchmark.urls_of(Side.CUSTOMER))),
+    path("<slug:reference>/comments/", comments.add_by_customer, name="portal-comment"),
+    path("<slug:reference>/evidence/", evidence.show, name="portal-evidence"),
+    path("<slug:reference>/evidence/add/", evidence.add, name="portal-evidence-add"),
+    path(
+        "<slug:reference>/evidence/<int:pk>/withdraw/",
+        evidence.withdraw,
+        name="portal-evidence-withdraw",
+    ),
+    path(
+        "<slug:reference>/evidence/answers/<slug:question>/",
+        evidence.answer,
+        name="portal-evidence-answer",
+    ),
     path("<slug:reference>/audit/", report_views.show_to_customer, name="portal-audit"),
     path("<slug:reference>/order/", orders.order_page, name="portal-audit-order"),
     path(
@@ -53,6 +78,9 @@ urlpatterns = [
         "<slug:reference>/handover/contest/",
         engagements.contest_handover,
         name="portal-handover-contest",
+    ),
+    path(
+        "<slug:reference>/documents.zip", archive.documents_archive, name="portal-documents-archive"
     ),
     path("<slug:reference>/invoices/", invoices.invoices, name="portal-invoices"),
     path(

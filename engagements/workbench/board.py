@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.core.paginator import Page, Paginator
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engagements.access import actor, may_act
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, query_of, show_error
+from engagements.common.text import strip_invisible
 from engagements.engagement.forms import EngagementForm
 from engagements.engagement.models import Stage
-from engagements.page_access import consultant_page
+from engagements.page_access import consultant_page, staff_page
 from engagements.workbench import board_queries as boards
 from engagements.workbench import opening as engagements
 from engagements.workbench.board_queries import Group
+from engagements.workbench.models import SavedFilter
 from engagements.workbench.next_step import next_step
 from engagements.workbench.summary import EngagementSummary
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 DECIDED = (Stage.MET, Stage.MISSED, Stage.CLOSED, Stage.CANCELLED)
 PER_PAGE = 50
+MAX_NAME, MAX_QUERY = 60, 300
 
 
 @consultant_page
@@ -55,9 +59,35 @@ def board(request: HttpRequest) -> HttpResponse:
         "shows_done": shows_done,
         "is_narrowed": bool(text or lead or shows_done or stage),
         "may_act": may_act(request),
+        "saved": SavedFilter.objects.filter(person=user),
     }
     template = "workbench/_board.html" if request.headers.get("HX-Request") else None
     return render(request, template or "workbench/board.html", context)
+
+
+@staff_page
+@require_POST
+def save_filter(request: HttpRequest) -> HttpResponse:
+    """Save the board's filter `query` under `name`, or replace the one of this name."""
+    name = strip_invisible(request.POST.get("name", ""))[:MAX_NAME]
+    kept = QueryDict(request.POST.get("query", ""), mutable=True)
+    for key in set(kept) - {"q", "lead", "done", "stage"}:
+        del kept[key]
+    if name and kept:
+        SavedFilter.objects.update_or_create(
+            person=actor(request), name=name, defaults={"query": kept.urlencode()[:MAX_QUERY]}
+        )
+    else:
+        messages.error(request, "Nothing was saved. Set a filter and enter a name.")
+    return redirect(f"{reverse('board')}?{kept.urlencode()}")
+
+
+@staff_page
+@require_POST
+def delete_filter(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a saved filter of the user."""
+    get_object_or_404(SavedFilter, person=actor(request), pk=pk).delete()
+    return redirect("board")
 
 
 def _one_group(stage: Stage, listed: Page[EngagementWithMoney]) -> list[Group]:
@@ -84,7 +114,8 @@ def _with_next(group: Group) -> dict[str, object]:
 def open_new(request: HttpRequest) -> HttpResponse:
     """Open an engagement in scoping."""
     user = actor(request)
-    form = EngagementForm(request.POST or None, initial={"lead": user.pk})
+    initial = {"lead": user.pk, "customer": request.GET.get("customer", "")}
+    form = EngagementForm(request.POST or None, initial=initial)
     status = 200
     if request.method == "POST":
         status = UNPROCESSABLE

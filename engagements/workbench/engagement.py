@@ -7,22 +7,25 @@ from dataclasses import replace
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engagements import access, closing
 from engagements.access import actor, may_act
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.documents import failures
-from engagements.engagement.forms import ReasonForm
+from engagements.engagement.forms import EditForm, ReasonForm
 from engagements.engagement.models import Engagement, Stage
+from engagements.notifications import mails
 from engagements.page_access import consultant_page
 from engagements.runs.measured import run_row
 from engagements.runs.summary import record_of
+from engagements.workbench import opening
 from engagements.workbench.next_step import Next, next_step, steps
 from engagements.workbench.summary import document_failures_of, documents_of, events_of, summary_of
 
 DECIDED = (Stage.MET, Stage.MISSED)
 ENDED = (Stage.CLOSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
+MAX_BOUNCES = 5
 WHY_CANCELLED = "Reason for the cancellation"
 
 
@@ -68,6 +71,27 @@ def cancel(request: HttpRequest, reference: str) -> HttpResponse:
 
 
 @consultant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest, reference: str) -> HttpResponse:
+    """Change title, workload and lead."""
+    engagement = access.engagement_for(request.user, reference)
+    initial = {name: getattr(engagement, name) for name in ("title", "workload", "lead")}
+    form, status = EditForm(request.POST or None, initial=initial), 200
+    if request.method == "POST":
+        status = UNPROCESSABLE
+        if form.is_valid():
+            try:
+                opening.edit(engagement=engagement, by=actor(request), **form.cleaned_data)
+            except APPLICATION_ERRORS as error:
+                show_error(request, error, form)
+            else:
+                messages.success(request, "Changes saved.")
+                return redirect("engagement", reference)
+    context = {"form": form, "engagement": engagement, "may_act": may_act(request)}
+    return render(request, "workbench/edit.html", context, status=status)
+
+
+@consultant_page
 @require_POST
 def document_again(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Retry a failed document."""
@@ -108,6 +132,7 @@ def _page(
         "unmade": document_failures_of(engagement),
         "events": events,
         "has_more_events": not shows_all and engagement.events.count() > len(events),
+        "bounced": mails.bounced(engagement)[:MAX_BOUNCES],
         "may_act": may_act(request),
         "may_close": stage in DECIDED,
         "may_cancel": stage not in (*DECIDED, *ENDED),

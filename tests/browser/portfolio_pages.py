@@ -237,7 +237,7 @@ def pages_of(portfolio: Portfolio) -> dict[str, Pages]:
         "consultants": [(portfolio.met.consultant, url) for url in consultant_pages(portfolio)],
         "finance": [
             *((portfolio.met.finance, url) for url in finance_pages(portfolio)),
-            *((portfolio.met.admin, reverse(name)) for name in ("board", "finance")),
+            *((portfolio.met.admin, reverse(name)) for name in ("board", "finance", "staff")),
         ],
         "customers": [
             *(
@@ -266,6 +266,10 @@ def consultant_pages(portfolio: Portfolio) -> list[str]:
     at += [("run-request", stages["stuck"].engagement)]
     return [
         *(reverse(name) for name in ("board", "engagement-new", "account_change_password")),
+        *(reverse(name) for name in ("customers", "customer-new", "search", "notifications")),
+        reverse("customer", args=[portfolio.met.customer.pk]),
+        reverse("notification-settings"),
+        reverse("engagement-edit", args=[stages["scoping"].reference]),
         reverse("catalogue"),
         reverse("catalogue-operator", args=["matmul_ladder"]),
         reverse("board") + "?done=yes",
@@ -325,6 +329,9 @@ def portal_pages(portfolio: Portfolio) -> list[str]:
     ]
     return [
         reverse("portal"),
+        reverse("portal-all-invoices"),
+        reverse("portal-company", args=[portfolio.met.customer.pk]),
+        reverse("portal-evidence", args=[portfolio.stages["scoping"].reference]),
         *(reverse("portal-engagement", args=[one.reference]) for one in case),
         reverse("portal-contract", args=[portfolio.stages["offered"].reference]),
         reverse("portal-invoices", args=[portfolio.met.reference]),

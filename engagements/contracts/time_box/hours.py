@@ -36,7 +36,9 @@ def add(
     request_key: UUID,
     by: User,
 ) -> TimeEntry:
-    """Record hours that `by` worked on one day of the time-box, at most 24 over all engagements.
+    """Record hours that `by` worked on one day, at most 24 over all engagements.
+
+    The day may lie before the time-box, as far back as the engagement was opened.
 
     A repeated `request_key` returns the first entry.
     """
@@ -56,7 +58,7 @@ def add(
                 code="time_entry.other_request",
             )
         return existing
-    _require_in_the_time_box(row, worked_on)
+    _require_day(row, worked_on)
     # Entries in two engagements at once must not exceed 24 hours.
     User.objects.select_for_update().get(pk=by.pk)
     that_day = TimeEntry.objects.filter(consultant=by, worked_on=worked_on)
@@ -103,16 +105,17 @@ def remove(*, entry: TimeEntry, by: User) -> None:
     )
 
 
-def _require_in_the_time_box(engagement: Engagement, worked_on: date) -> None:
-    box = TimeBox.objects.filter(engagement=engagement).first()
-    if box is None:
+def _require_day(engagement: Engagement, worked_on: date) -> None:
+    if not TimeBox.objects.filter(engagement=engagement).exists():
         raise ApplicationError(
             "Record hours once the contract is in force.", code="time_entry.no_time_box"
         )
-    if worked_on < box.starts_on:
+    # The work before the contract, such as the audit, counts too.
+    opened_on = timezone.localdate(engagement.opened_at)
+    if worked_on < opened_on:
         raise ApplicationError(
-            f"Enter a day from {in_words(box.starts_on)} on, the start of the time-box.",
-            code="time_entry.before_time_box",
+            f"Enter a day from {in_words(opened_on)} on, when the engagement was opened.",
+            code="time_entry.before_engagement",
         )
     if worked_on > timezone.localdate():
         raise ApplicationError("Enter today or an earlier day.", code="time_entry.in_the_future")

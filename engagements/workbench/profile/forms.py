@@ -17,6 +17,7 @@ from engagements.common.amount_fields import AmountError, parse_amount
 from engagements.common.errors import ApplicationError
 from engagements.common.money import UnknownCurrency, minor_unit
 from engagements.common.row_fields import Cell, RowsField
+from engagements.contracts.models import MAX_WEEKS, MIN_WEEKS
 from engagements.evidence.readers import TraceFacts, patterns
 from engagements.pitch.forms import DTYPES, GPUS
 from kernels import catalogue, coverage
@@ -124,7 +125,7 @@ class NeedsForm(forms.Form):
 class WorkForm(forms.Form):
     """The effort that the kernel would take."""
 
-    weeks = forms.FloatField(min_value=0.1, max_value=520, widget=NUMBER)
+    weeks = forms.FloatField(min_value=MIN_WEEKS, max_value=MAX_WEEKS, widget=NUMBER)
     fee = forms.CharField(required=False, max_length=40, label="Fee, net", widget=NUMBER)
     currency = forms.CharField(required=False, min_length=3, max_length=3)
 

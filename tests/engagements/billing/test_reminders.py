@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from engagements import documents
@@ -15,6 +16,7 @@ from engagements.billing import mails as invoice_mails
 from engagements.billing.models import Invoice
 from engagements.billing.reminder_models import Reminder
 from engagements.common import links
+from engagements.common.dates import in_words
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.milestones import services as milestones
 from engagements.notifications.models import Mail
@@ -113,6 +115,9 @@ def test_an_invoice_is_mailed_once_with_its_pdf(world: World, invoice: Invoice) 
     for _ in range(2):
         [mail] = invoice_mails.write(document=document)
     assert (mail.recipient, mail.document) == (world.signatory.email, document)
+    assert invoice.due_on is not None
+    for needed in (settings.BANK_ACCOUNT["iban"], invoice.reference, in_words(invoice.due_on)):
+        assert needed in mail.body
     assert document not in invoice_mails.unsent()
     world.customer.invoice_email = "bills@longprompt.example"
     assert invoice_mails.recipients_of(world.customer) == ["bills@longprompt.example"]

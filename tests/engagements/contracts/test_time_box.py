@@ -216,7 +216,7 @@ def test_invalid_hours_are_declined(world: World, running: ContractVersion) -> N
     cases = [
         *IMPOSSIBLE,
         ({"worked_on": today() + days(1)}, "time_entry.in_the_future"),
-        ({"worked_on": today() - days(1)}, "time_entry.before_time_box"),
+        ({"worked_on": today() - days(1)}, "time_entry.before_engagement"),
         ({"by": world.signatory}, "access.consultants_only"),
         ({"by": world.finance}, "access.consultants_only"),
     ]

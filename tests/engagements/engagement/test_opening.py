@@ -3,12 +3,17 @@
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
+from engagements import closing
+from engagements.common.errors import ApplicationError
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log.models import Event
+from engagements.people.models import Role
 from engagements.workbench import opening as engagements
-from tests.engagements.world import World
+from tests.engagements.world import World, person
 from tests.errors import declined
 
 
@@ -65,3 +70,32 @@ def test_title_and_workload_are_required(world: World, field: str) -> None:
 def test_a_long_title_is_rejected(world: World) -> None:
     with declined("engagement.max_length"):
         open_one(world, title="x" * 161)
+
+
+def test_title_workload_and_lead_change_with_a_log_entry(world: World, client: Client) -> None:
+    engagement, other = world.scoping(), person("Otto", Role.CONSULTANT)
+    client.force_login(world.consultant)
+    page = reverse("engagement-edit", args=[engagement.reference])
+    posted = {"title": "New title", "workload": engagement.workload, "lead": other.pk}
+    for _ in range(2):
+        assert client.post(page, posted).status_code == 302
+    engagement.refresh_from_db()
+    assert (engagement.title, engagement.lead) == ("New title", other)
+    [event] = engagement.events.filter(verb="engagement.edited")
+    assert event.changes == {
+        "title": ["Shared prompt", "New title"],
+        "lead": [world.consultant.pk, other.pk],
+    }
+    assert client.post(page, posted | {"lead": world.finance.pk}).status_code == 422
+
+
+def test_an_ended_engagement_is_not_changed(world: World) -> None:
+    engagement = closing.cancel(engagement=world.scoping(), reason="No.", by=world.consultant)
+    with pytest.raises(ApplicationError):
+        engagements.edit(
+            engagement=engagement,
+            title="T",
+            workload="W",
+            lead=world.consultant,
+            by=world.consultant,
+        )

@@ -28,7 +28,10 @@ from tests.engagements.world import World
 
 @pytest.fixture
 def engagement(world: World) -> Engagement:
-    return world.scoping()
+    opened = world.scoping()
+    # The mail about the opening is not what these tests are about.
+    Mail.objects.update(sent_at=timezone.now())
+    return opened
 
 
 def write(engagement: Engagement, key: str = "k", **changes: Any) -> Mail:

@@ -163,7 +163,7 @@ def test_a_page_takes_as_many_queries_with_ten_milestones_as_with_one(
 ) -> None:
     story = stories.met()
     client.force_login(story.viewer)
-    with django_assert_max_num_queries(35):
+    with django_assert_max_num_queries(36):
         client.get(reverse("portal-engagement", args=[story.reference]))
 
 

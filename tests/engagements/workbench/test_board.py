@@ -11,6 +11,7 @@ from django.urls import reverse
 from engagements.engagement.models import Engagement, Stage
 from engagements.workbench import board
 from engagements.workbench import board_queries as boards
+from engagements.workbench.models import SavedFilter
 from tests.engagements import story as stories
 from tests.engagements.story import Story
 from tests.engagements.world import World
@@ -184,3 +185,21 @@ def test_the_engagement_page_asks_a_bounded_number_of_questions(
     with CaptureQueriesContext(connection) as three:
         client.get(url)
     assert len(three) == len(one)
+
+
+def test_a_filter_is_kept_under_a_name_by_its_person_alone(world: World, client: Client) -> None:
+    client.force_login(world.finance)
+    save = reverse("board-filter-save")
+    for query in ("lead=me&page=3&evil=1", "q=shared&lead=me"):
+        assert client.post(save, {"name": "Mine", "query": query}).status_code == 302
+    [kept] = SavedFilter.objects.all()
+    assert (kept.person, kept.query) == (world.finance, "q=shared&lead=me")
+    assert "?q=shared&amp;lead=me" in client.get(reverse("board")).content.decode()
+    client.post(save, {"name": "", "query": "lead=me"})
+    assert SavedFilter.objects.count() == 1
+    delete = reverse("board-filter-delete", args=[kept.pk])
+    client.force_login(world.consultant)
+    assert client.post(delete).status_code == 404
+    client.force_login(world.finance)
+    assert client.post(delete).status_code == 302
+    assert not SavedFilter.objects.exists()

@@ -106,7 +106,8 @@ def test_needs_work_and_estimates_reach_the_checks(signed_in: Client, audit: Aud
     [
         ("needs", {"definition": "x", "axes-0-name": "batch", "axes-0-size": "many"}, "axes"),
         ("work", {"weeks": "6", "fee": "1.000"}, "__all__"),
-        ("work", {"weeks": "0"}, "weeks"),
+        ("work", {"weeks": "2"}, "weeks"),
+        ("work", {"weeks": "11"}, "weeks"),
         ("estimates", {"kernel_low": "3", "kernel_high": "2"}, "__all__"),
         ("thresholds", {"target": "0.5"}, "__all__"),
         ("thresholds", {"least_share": "700"}, "__all__"),

@@ -17,6 +17,4 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         mail = bounces.take(sys.stdin.buffer.read())
-        self.stdout.write(
-            f"Not delivered: {mail}" if mail else "No mail of this site failed."
-        )
+        self.stdout.write(f"Not delivered: {mail}" if mail else "No mail of this site failed.")

@@ -178,7 +178,10 @@ def assign_certain(*, proposals: Iterable[Proposal], by: User) -> tuple[int, lis
 
 @transaction.atomic
 def set_aside(*, line: BankLine, note: str, by: User) -> BankLine:
-    """Mark a line as none of Twofold's money, with the reason. It may still be assigned."""
+    """Mark a line as none of Twofold's money, with the reason. Idempotent.
+
+    It may still be assigned.
+    """
     require_finance(by)
     reason = validation.text(note, noun="The reason")
     row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
@@ -186,6 +189,8 @@ def set_aside(*, line: BankLine, note: str, by: User) -> BankLine:
         raise ApplicationError(
             "This line is already assigned or matched.", code="bank_line.assigned"
         )
+    if row.state == State.SET_ASIDE and row.note == reason:
+        return row
     if row.state == State.OPEN:
         postings.bank_line_set_aside(row)
     row.note = reason

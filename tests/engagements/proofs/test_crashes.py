@@ -23,6 +23,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.event_log import verify
 from engagements.ledger import periods
 from engagements.payouts import (
+    bank_matching,
     overpayment_refunds,
     overpayments,
     refund_accounts,
@@ -64,6 +65,8 @@ def every_operation(world: World) -> Iterator[tuple[str, Act]]:
     yield from _by_hand(world)
     yield from _set_aside(world)
     yield from _from_the_bank(world)
+    yield from _returned_by_the_bank(world)
+    yield from _ended_by_agreement(world)
     yield from _overpaid(world)
     yield from _corrected(world)
     credited = world.invoice(world.active().milestones.all()[0])
@@ -141,6 +144,40 @@ def _from_the_bank(world: World) -> Iterator[tuple[str, Act]]:
     yield (
         "assign bank line",
         lambda: reconciliation.assign(line=line, parts=[(invoice, invoice.gross)], by=by),
+    )
+
+
+def _returned_by_the_bank(world: World) -> Iterator[tuple[str, Act]]:
+    row, by = world.settlement(), world.finance
+    settlements.approve(settlement=row, by=world.controller)
+    refunds.start_payment(settlement=row, by=by)
+    transfer = row.transfers.get()
+    details = f"<Refs><EndToEndId>{transfer.end_to_end_id}</EndToEndId></Refs>"
+    for sign, name in (("-", "match executed refund"), ("", "match returned refund")):
+        content = statement((f"{sign}{transfer.amount:.2f}", name), details=details)
+        file = bank_imports.import_file(filename="b.xml", content=content, by=by)
+        line = file.lines.get()
+        # Each is performed before the next is made.
+        yield (
+            name,
+            lambda line=line: bank_matching.match(line=line, targets=[transfer], by=by),
+        )
+    content = statement(("7.00", "unknown"))
+    unknown = bank_imports.import_file(filename="c.xml", content=content, by=by).lines.get()
+    yield (
+        "set line aside",
+        lambda: reconciliation.set_aside(line=unknown, note="Not ours.", by=by),
+    )
+
+
+def _ended_by_agreement(world: World) -> Iterator[tuple[str, Act]]:
+    contract = world.active()
+    world.pay(contract.milestones.get(position=1))
+    yield (
+        "end by agreement",
+        lambda: settlements.propose(
+            contract=contract, reason="agreed", note="Both agreed.", by=world.finance
+        ),
     )
 
 

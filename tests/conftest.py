@@ -1,9 +1,9 @@
-"""What the tests stand on: real PostgreSQL, and on request a real broker and a real worker.
+"""Fixtures of all tests: real PostgreSQL, and on request a real broker and real workers.
 
 The database is made in the embedded server (or in the one `DATABASE_URL` names) under a
-name of its own, so several test runs can share one server. Records lie in a folder of the
-session's own. By default nothing is delivered: messages go to a broker in memory. A test
-that needs them delivered asks for
+name of its own, so several test runs can share one server. Records are in a folder of the
+session. By default no message is delivered, because the broker is in memory. For delivery a
+test requests
 
 - `broker_url`: a Valkey of its own for the session, with the application pointed at it;
 - `celery_worker_process`: starts real workers on the test database. Such a test must
@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-# For the processes that tests start; of this one, `apart_from_the_checkout` takes care.
+# For processes that tests start; `apart_from_the_checkout` configures this one.
 os.environ["BROKER_URL"] = "memory://"
 os.environ.pop("TWOFOLD_ENV", None)
 # torch's threads sleep while they wait for one another, as the referee's do: on a machine with
 # more test processes than processors most of their time went into spinning. Read at its import.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-# And one for each process is enough, the referee's and its sides' too: every processor has a test.
+# One thread a process, for the referee and its sides too: every processor runs a test.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["tests.chromium"]
 
-# How long an example takes hangs on what else the machine does.
+# The time of an example depends on the load of the machine.
 hypothesis.settings.register_profile("suite", deadline=None)
 hypothesis.settings.load_profile("suite")
 
@@ -59,7 +59,7 @@ SERVED = pytest.StashKey[bool]()
 
 @pytest.fixture(scope="session", autouse=True)
 def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test wakes the checkout's workers, counts in its cache or adds to its records.
+    """Keep tests away from the checkout's workers, cache and records.
 
     pytest-django reads the settings before any conftest, so they are overridden here.
     """
@@ -70,7 +70,7 @@ def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     }
     storages = settings.STORAGES | {"default": storage, "records": storage}
     caches = {"default": cache_of("memory://")}
-    # A password that costs a second to guess costs the tests a second at each sign-in.
+    # A slow password hash would cost a second at each sign-in.
     hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     changed = override_settings(STORAGES=storages, CACHES=caches, PASSWORD_HASHERS=hashers)
     with changed, database_cleanup.by_deletion():
@@ -79,8 +79,8 @@ def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Note whether the embedded server runs already, in the process that outlives `-n`'s."""
-    # What tests import is no garbage; `pytest_collection_finish` has it looked for again.
+    """Note whether the embedded server is running, in the controlling process."""
+    # Imports leave no garbage; `pytest_collection_finish` enables collection again.
     gc.disable()
     if not hasattr(config, "workerinput") and (server := _embedded_server()):
         config.stash[SERVED] = server.ready()
@@ -96,10 +96,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_finish() -> None:
-    """What every test stands on is here to stay: it need not be looked through for garbage.
-
-    What tests make is looked through after 20,000 new objects and not after every 700.
-    """
+    """Exclude imported objects from garbage collection, and collect after 20,000 new ones."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
@@ -109,7 +106,7 @@ def pytest_collection_finish() -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the server that was started for this session, unless it is in use."""
     server = _embedded_server() if config.stash.get(SERVED, True) is False else None
-    # A session that stopped while it collected its tests has started none.
+    # A session that stopped during collection has started no server.
     if server and server.ready():
         server.stop_if_unused()
 
@@ -177,13 +174,13 @@ def _point_application_at(url: str) -> None:
 
 @dataclass
 class Worker:
-    """A worker that a test started, and what it says."""
+    """A worker started by a test, with its log."""
 
     process: subprocess.Popen[bytes]
     log: Path
 
     def kill(self) -> None:
-        """End the worker and everything it started, as a crash would: with SIGKILL."""
+        """SIGKILL the worker and its children, as a crash would."""
         family = [psutil.Process(self.process.pid)]
         family += family[0].children(recursive=True)
         for process in family:
@@ -192,7 +189,7 @@ class Worker:
         self.process.wait(timeout=10)
 
     def kill_alone(self) -> None:
-        """SIGKILL for the worker's own process only; what it started lives on."""
+        """SIGKILL the worker's own process; its children keep running."""
         self.process.kill()
         self.process.wait(timeout=10)
 
@@ -248,7 +245,7 @@ def celery_worker_process(
 
     yield start
     for worker in started:
-        # What it still does is of no use to anybody: no test waits for a calm end here.
+        # No test needs a graceful end here.
         if worker.process.poll() is None:
             worker.kill()
 

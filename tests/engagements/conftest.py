@@ -1,4 +1,4 @@
-"""What tests of engagements stand on."""
+"""Fixtures for tests of engagements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def world(
 
 @pytest.fixture
 def on_day(monkeypatch: pytest.MonkeyPatch) -> Callable[[dt.date], None]:
-    """Let the application believe that it is noon (UTC) of another day."""
+    """Set the application's clock to noon (UTC) of another day."""
 
     def travel(day: dt.date) -> None:
         noon = dt.datetime.combine(day, dt.time(12), tzinfo=dt.UTC)
@@ -63,7 +63,7 @@ def documents_wanted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def sweep(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """The sweep, without the documents that it would render_pdf."""
+    """The sweep, without rendering documents."""
     monkeypatch.setattr(documents, "missing", list)
     return tasks.sweep
 
@@ -76,7 +76,7 @@ def story_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
-def nothing_asked() -> None:
+def empty_rate_limits() -> None:
     """Forget every rate limit and sign-in attempt."""
     for cache in caches.all(initialized_only=False):
         cache.clear()

@@ -1,4 +1,4 @@
-"""An engagement told through the real services, with names as long as real ones."""
+"""An engagement created through the real services, with realistic names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One engagement told up to a point, through the real services: what the pages are tested on."""
+"""One engagement created up to a stage through the real services, for tests of pages."""
 
 from __future__ import annotations
 

@@ -6,5 +6,5 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def forget_rate_limits(nothing_asked: None) -> None:
+def forget_rate_limits(empty_rate_limits: None) -> None:
     """Start every test with no request counted."""

@@ -1,4 +1,4 @@
-"""What every reader owes to whatever bytes come in, and small good files to begin from."""
+"""The contract of every reader for arbitrary input, and small valid files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Overpayments of the tests' world, sent back by two people as far as a test wants."""
+"""Refund an overpayment by two people, up to a chosen step."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_customers_are_403_on_the_admin_site(client: Client, world: World) -> No
 
 @override_settings(SECURE_PROXY_SSL_HEADER=("HTTP_X_FORWARDED_PROTO", "https"))
 def test_behind_a_proxy_limits_apply_to_each_address(
-    client: Client, world: World, nothing_asked: None
+    client: Client, world: World, empty_rate_limits: None
 ) -> None:
     def status(number: int, written: str) -> int:
         """Request one more mail with this X-Forwarded-For."""
@@ -172,7 +172,7 @@ def test_behind_a_proxy_limits_apply_to_each_address(
 
 @override_settings(SECURE_PROXY_SSL_HEADER=("HTTP_X_FORWARDED_PROTO", "https"))
 def test_an_ipv6_network_shares_one_limit(
-    client: Client, world: World, nothing_asked: None
+    client: Client, world: World, empty_rate_limits: None
 ) -> None:
     def status(number: int) -> int:
         asked = {"email": f"{number}@people.example"}
@@ -183,7 +183,7 @@ def test_an_ipv6_network_shares_one_limit(
 
 
 def test_password_requests_do_not_reveal_accounts(
-    client: Client, world: World, nothing_asked: None, mailoutbox: list[EmailMessage]
+    client: Client, world: World, empty_rate_limits: None, mailoutbox: list[EmailMessage]
 ) -> None:
     """Known and unknown addresses cause the same queries and no mail."""
     reset, asked = reverse("account_reset_password"), {}
@@ -201,7 +201,7 @@ def test_password_requests_do_not_reveal_accounts(
 
 @pytest.mark.django_db(transaction=True)
 def test_the_sweep_sends_mails_requested_while_the_broker_was_down(
-    client: Client, nothing_asked: None, mailoutbox: list[EmailMessage]
+    client: Client, empty_rate_limits: None, mailoutbox: list[EmailMessage]
 ) -> None:
     world = World()
 

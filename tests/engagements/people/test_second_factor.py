@@ -24,7 +24,7 @@ def code_for(secret: str) -> str:
 
 
 @pytest.fixture
-def half_way(world: World, nothing_asked: None) -> tuple[Client, User, Callable[[], str]]:
+def half_way(world: World, empty_rate_limits: None) -> tuple[Client, User, Callable[[], str]]:
     """A sign-in after the password and before the code."""
     user = person("Sigrun")
     user.set_password(PASSWORD)

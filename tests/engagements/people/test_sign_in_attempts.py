@@ -15,7 +15,7 @@ from engagements.people.models import User
 from tests.engagements.sessions import error_codes
 from tests.engagements.world import World
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nothing_asked")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_rate_limits")]
 PASSWORD = "a long enough sentence of words"
 HOME, ELSEWHERE = "198.51.100.7", "203.0.113.9"
 TOO_MANY = "too_many_login_attempts"

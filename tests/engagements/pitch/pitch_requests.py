@@ -1,4 +1,4 @@
-"""How the pitch check is asked, and how its answer is read."""
+"""Requests to the pitch check, and its parsed answers."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from engagements.pitch import views as pitch
 from tests.engagements.evidence.traces import CAPTURES, host, kernel, trace
 from tests.engagements.pitch.pitch_requests import URL, outcomes, sent, text
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nothing_asked")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_rate_limits")]
 
 
 def test_the_share_is_computed_from_a_profile(client: Client) -> None:

@@ -20,7 +20,7 @@ from engagements.pitch import views as pitch
 from tests.engagements.evidence.traces import CAPTURES
 from tests.engagements.pitch.pitch_requests import NUMBERS, URL, asked, outcomes, sent, text
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nothing_asked")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_rate_limits")]
 
 
 def test_anybody_may_open_it_and_the_sign_in_page_leads_there(client: Client) -> None:

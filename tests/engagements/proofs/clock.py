@@ -1,4 +1,4 @@
-"""A clock that a proof may turn forward."""
+"""A clock that proofs can advance."""
 
 from __future__ import annotations
 

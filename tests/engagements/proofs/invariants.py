@@ -1,6 +1,6 @@
-"""What holds after every step of an engagement's life, read from the database by plain SQL.
+"""Invariants of an engagement's data after every step, checked in plain SQL.
 
-Nothing here asks the application: it would believe itself.
+Nothing here uses the application, which could repeat its own mistakes.
 """
 
 from __future__ import annotations

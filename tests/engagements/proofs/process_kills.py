@@ -1,4 +1,4 @@
-"""Operations in processes of their own, which are killed where one says."""
+"""Run operations in child processes that are killed at a chosen point."""
 
 from __future__ import annotations
 

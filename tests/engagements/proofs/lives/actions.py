@@ -1,4 +1,4 @@
-"""What one engagement may be asked at random, and how: a request is granted or refused."""
+"""Random requests to one engagement; each is granted or declined."""
 
 from __future__ import annotations
 

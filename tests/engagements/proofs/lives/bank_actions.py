@@ -1,4 +1,4 @@
-"""What bank statements bring: payments, executed transfers, and refunds that come back."""
+"""Random lines of bank statements: payments, executed transfers, returned refunds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked about the contract: drafted, offered, accepted, taken back, amended."""
+"""Random requests about the contract: draft, offer, accept, withdraw, amend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked about invoices, payments and credit notes."""
+"""Random requests about invoices, payments and credit notes."""
 
 from __future__ import annotations
 

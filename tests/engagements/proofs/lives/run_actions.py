@@ -1,4 +1,4 @@
-"""What may be asked about runs, their verdicts and the handover."""
+"""Random requests about runs, verdicts and the handover."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked about settlements and their disputes."""
+"""Random requests about settlements and disputes."""
 
 from __future__ import annotations
 

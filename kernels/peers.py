@@ -45,7 +45,9 @@ def workspace(name: str, nbytes: int, rows: int) -> Workspace:
 
         buffer = symmetric.empty(nbytes, dtype=torch.uint8, device=_here())
         buffer.zero_()
-        handle = symmetric.rendezvous(buffer, dist.group.WORLD)
+        world = dist.group.WORLD
+        assert world is not None
+        handle = symmetric.rendezvous(buffer, world)
         torch.cuda.synchronize()
         # No rank may write before every buffer is zero.
         dist.barrier()

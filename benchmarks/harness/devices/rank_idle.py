@@ -13,7 +13,7 @@ class RankedIdleCheck(IdleCheck):
         try:
             self._marks = [
                 torch.zeros(1, dtype=torch.int32, device=f"cuda:{gpu}")
-                for gpu in range(self._device.ranks)
+                for gpu in range(getattr(self._device, "ranks", 1))
             ]
             source = torch.zeros_like(arena.memory)
             took_s = min(self._copied(arena.memory, source)[0] for _ in range(COPIES))

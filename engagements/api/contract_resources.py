@@ -18,7 +18,7 @@ from engagements import access
 from engagements.api.fields import DIGEST, Reference, Row, example
 from engagements.api.idempotency import idempotent
 from engagements.api.problems import PreconditionRequired
-from engagements.api.resources import EngagementFilter, Filter, Resource, UpdatedSince
+from engagements.api.resources import EngagementFilter, Filter, IdFilter, Resource, UpdatedSince
 from engagements.contracts import offers
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
@@ -221,7 +221,7 @@ class MilestonesFilter(Filter):
     """By engagement, contract and state."""
 
     engagement = EngagementFilter("contract_version__engagement")
-    contract = django_filters.NumberFilter(field_name="contract_version_id", min_value=1)
+    contract = IdFilter("contract_version_id")
     state = django_filters.MultipleChoiceFilter(choices=Milestone.State.choices)
     updated_since = UpdatedSince(
         "released_at", "billed_at", engagement="contract_version__engagement"

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from engagements import access
 from engagements.api.fields import DIGEST, Reference, Row, example
-from engagements.api.resources import EngagementFilter, Filter, Resource, UpdatedSince
+from engagements.api.resources import EngagementFilter, Filter, IdFilter, Resource, UpdatedSince
 from engagements.contracts.time_box.models import TimeBox
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement, Stage
@@ -96,7 +96,7 @@ class EngagementsFilter(Filter):
     """By stage and customer."""
 
     stage = django_filters.MultipleChoiceFilter(choices=Stage.choices)
-    customer = django_filters.NumberFilter(field_name="customer_id", min_value=1)
+    customer = IdFilter("customer_id")
     updated_since = UpdatedSince("stage_since", engagement="pk")
 
 

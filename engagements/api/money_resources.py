@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from engagements import access
 from engagements.api.fields import Reference, Row, example
 from engagements.api.idempotency import idempotent
-from engagements.api.resources import EngagementFilter, Filter, Resource, UpdatedSince
+from engagements.api.resources import EngagementFilter, Filter, IdFilter, Resource, UpdatedSince
 from engagements.billing.models import Invoice, InvoiceLine
 from engagements.billing.payment_models import Payment
 from engagements.ledger.models import Entry, Leg
@@ -159,7 +159,7 @@ class PaymentsFilter(Filter):
     """By engagement, invoice and kind."""
 
     engagement = EngagementFilter("invoice__engagement")
-    invoice = django_filters.NumberFilter(field_name="invoice_id", min_value=1)
+    invoice = IdFilter("invoice_id")
     kind = django_filters.MultipleChoiceFilter(choices=Payment.Kind.choices)
     updated_since = UpdatedSince("recorded_at", engagement="invoice__engagement")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import MINYEAR, UTC
 from typing import Any, ClassVar
 
 import django_filters
@@ -46,6 +47,13 @@ class EngagementFilter(django_filters.CharFilter):
         return qs.filter(**{self.path: found})
 
 
+class IdFilter(django_filters.NumberFilter):
+    """Rows that refer to another row by its id."""
+
+    def __init__(self, field_name: str) -> None:
+        super().__init__(field_name=field_name, min_value=1, max_value=2**63 - 1, decimal_places=0)
+
+
 class UpdatedSince(django_filters.IsoDateTimeFilter):
     """Rows that may have changed since a moment.
 
@@ -63,6 +71,11 @@ class UpdatedSince(django_filters.IsoDateTimeFilter):
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         if value is None:
             return qs
+        try:
+            # PostgreSQL knows fewer time zones than ISO 8601.
+            value = value.astimezone(UTC)
+        except OverflowError:
+            return qs if value.year == MINYEAR else qs.none()
         changed = Q()
         for moment in self.moments:
             changed |= Q(**{f"{moment}__gte": value})

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from engagements.api.fields import Row, example
 from engagements.api.idempotency import idempotent
-from engagements.api.resources import Filter, Resource, UpdatedSince
+from engagements.api.resources import Filter, IdFilter, Resource, UpdatedSince
 from engagements.notifications.events import Topic
 from engagements.notifications.webhooks import services as webhooks
 from engagements.notifications.webhooks.models import WebhookDelivery, WebhookEndpoint
@@ -159,7 +159,7 @@ class WebhookDeliverySerializer(Row):
 class WebhookDeliveriesFilter(Filter):
     """By webhook and state."""
 
-    webhook = django_filters.NumberFilter(field_name="endpoint_id", min_value=1)
+    webhook = IdFilter("endpoint_id")
     state = django_filters.MultipleChoiceFilter(choices=WebhookDelivery.State.choices)
     updated_since = UpdatedSince("created_at", "delivered_at", engagement=None)
 

@@ -86,7 +86,12 @@ def test_filters_narrow_a_list_and_unknown_ones_are_refused(world: World) -> Non
         other.reference
     ]
     assert program.rows("audits/", engagement=one.reference) == []
-    for query in ({"stage": "lost"}, {"updated_since": "yesterday"}, {"page": "2"}):
+    for query in (
+        {"stage": "lost"},
+        {"customer": "9" * 30},
+        {"updated_since": "yesterday"},
+        {"page": "2"},
+    ):
         answer = program.get("engagements/", query)
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, *query)
 
@@ -100,6 +105,8 @@ def test_updated_since_leaves_out_what_did_not_change(world: World) -> None:
     for name in ("engagements", "contracts", "milestones", "audits"):
         assert program.rows(f"{name}/", **later) == [], name
         assert program.rows(f"{name}/", **earlier), name
+    for moment in ("0180-12-30T01:53:24+16:02", "0001-01-01T00:00:00+14:00"):
+        assert program.rows("contracts/", updated_since=moment), moment
     asked = world.request(contract)
     since = {"updated_since": now.isoformat()}
     assert [row["id"] for row in program.rows("runs/", **since)] == [asked.pk]

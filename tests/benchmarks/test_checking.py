@@ -122,7 +122,7 @@ def test_a_check_requires_the_isolation_that_runs_require(
 
     monkeypatch.setattr(checking.CheckWatch, "supervise", supervise)
     settings.TWOFOLD_REQUIRED_ISOLATION = ("no_network", "unprivileged_user")
-    watch = checking.CheckWatch(check, folder=tmp_path, device_lock=-1)
+    watch = checking.CheckWatch(check, folder=tmp_path, device_locks=())
     watch.results.append({})
     assert watch.wait() is None
     assert given[given.index("--require-isolation") + 1] == "no_network,unprivileged_user"

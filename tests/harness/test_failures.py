@@ -44,7 +44,8 @@ def test_one_line_says_what_happened(measure: Measure) -> None:
 def test_any_exit_status_and_any_signal_is_reported(
     ending: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_ARGUMENTS", ("-c", f"import os, signal; {ending}"))
+    ended = ["-c", f"import os, signal; {ending}"]
+    monkeypatch.setattr(processes, "python_arguments", lambda module: ended)
     sandbox = Sandbox(
         arrangement=Arrangement(),
         user=os.geteuid(),

@@ -183,7 +183,8 @@ def test_a_signatory_accepts_exactly_the_sealed_terms(world: World) -> None:
     assert row.state == "accepted"
     assert order.engagement.events.filter(verb="audit_order.accepted").count() == 1
     subjects = set(Mail.objects.filter(recipient=world.signatory.email).values_list("key"))
-    assert len(subjects) == 2
+    # The opening, the offer and the acceptance.
+    assert len(subjects) == 3
     with declined("validation.state"):
         orders.withdraw(order=order, reason="x", by=world.consultant)
 

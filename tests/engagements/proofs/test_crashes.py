@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
@@ -160,7 +161,7 @@ def _returned_by_the_bank(world: World) -> Iterator[tuple[str, Act]]:
         # Each is performed before the next is made.
         yield (
             name,
-            lambda line=line: bank_matching.match(line=line, targets=[transfer], by=by),
+            partial(bank_matching.match, line=line, targets=[transfer], by=by),
         )
     content = statement(("7.00", "unknown"))
     unknown = bank_imports.import_file(filename="c.xml", content=content, by=by).lines.get()

@@ -35,7 +35,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         return False
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Find or create the account, and set its role. Declines anybody else."""
+        """Find or create the account and set its role. Declines people without one."""
         try:
             if sociallogin.state.get("process") not in (None, "login"):
                 raise Declined("Sign out, then sign in by the provider.")
@@ -63,7 +63,7 @@ def _account(sociallogin: Any) -> User:
     if not user.is_active or user.is_service or user.memberships.exists():
         raise Declined("This account does not sign in by the provider. Use your password.")
     if user.role == FINANCE and not is_mfa_enabled(user):
-        # Otherwise whoever runs the provider could move money.
+        # Otherwise the provider's administrator could move money.
         raise Declined("Sign in by password and set up a second factor first.")
     _set_role(user, role)
     if user.role == Role.NONE:

@@ -234,7 +234,7 @@ def _zeros(title: str, document: dict[str, Any], source: str) -> Result:
 
 
 def _reference(title: str, document: dict[str, Any]) -> Result:
-    """The reference computes in higher precision: a baseline that is slower is no fair one."""
+    """Refuse a baseline slower than the reference, which computes in higher precision."""
     outcome = _run(document, document["files"]["reference.py"] + _REFERENCE)
     low = None if isinstance(outcome, Exception) else outcome["summary"]["low"]
     if low is None:

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 from django.db.models import Model, QuerySet
 
 from engagements.contracts.milestones.models import Milestone
@@ -39,6 +40,15 @@ def without_triggers() -> Iterator[None]:
         yield
         cursor.execute("SET LOCAL session_replication_role = origin")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+
+
+def _advance(cursor: CursorWrapper, table: str) -> None:
+    """Move a table's sequence past its rows, never back: no rollback undoes `setval`.
+
+    Rows that `cached_world` restores keep keys that the sequence has passed.
+    """
+    key = f"'{table}_id_seq'"
+    cursor.execute(f"SELECT setval({key}, greatest((SELECT max(id) FROM {table}), nextval({key})))")
 
 
 def copies(contract: ContractVersion, count: int, *, first: int = 0) -> list[ContractVersion]:
@@ -88,7 +98,7 @@ def _copy(model: type[Model], originals: QuerySet[Any], count: int, changes: str
                   FROM {table} AS row WHERE id IN ({keys})) AS original
             """
         )
-        cursor.execute(f"SELECT setval('{table}_id_seq', (SELECT max(id) FROM {table}))")
+        _advance(cursor, table)
         cursor.execute(f"ANALYZE {table}")
     return first
 
@@ -134,7 +144,7 @@ def ledger(engagements: list[Engagement], legs: int, until: dt.date) -> None:
             """,
             [first],
         )
+        _advance(cursor, "engagements_entry")
         cursor.execute(
-            "SELECT setval('engagements_entry_id_seq', (SELECT max(id) FROM engagements_entry));"
             "ANALYZE engagements_entry; ANALYZE engagements_leg; ANALYZE engagements_monthtotal"
         )

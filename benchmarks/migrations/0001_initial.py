@@ -61,6 +61,22 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Benchmark',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=120)),
+                ('operator', models.CharField(max_length=80)),
+                ('canonical', models.BinaryField()),
+                ('digest', models.CharField(max_length=71, unique=True)),
+                ('sealed_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+            ],
+            options={
+                'ordering': ['-sealed_at', '-pk'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('digest__regex', '^sha256:[0-9a-f]{64}$')), name='benchmark_digest_is_sha256', violation_error_message='A benchmark is sealed by a SHA-256 digest.')],
+                'triggers': [pgtrigger.compiler.Trigger(name='append_only', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'benchmark.append_only';", hash='b3bb2d9eac52aac50a28a1a18767904161c1a353', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_ed977', table='benchmarks_benchmark', when='BEFORE'))],
+            },
+        ),
+        migrations.CreateModel(
             name='Solution',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -75,22 +91,6 @@ class Migration(migrations.Migration):
                 'ordering': ['-created_at', '-pk'],
                 'constraints': [models.UniqueConstraint(fields=('operator', 'name', 'digest'), name='solution_is_stored_once', violation_error_message='This source is stored under this name already.')],
                 'triggers': [pgtrigger.compiler.Trigger(name='append_only', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'solution.append_only';", hash='e474a4e0a9a2d2b312d52b24ab96d650aa97ccd3', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_aaba1', table='benchmarks_solution', when='BEFORE'))],
-            },
-        ),
-        migrations.CreateModel(
-            name='Benchmark',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120)),
-                ('operator', models.CharField(max_length=80)),
-                ('canonical', models.BinaryField()),
-                ('digest', models.CharField(max_length=71, unique=True)),
-                ('sealed_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-            ],
-            options={
-                'ordering': ['-sealed_at', '-pk'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('digest__regex', '^sha256:[0-9a-f]{64}$')), name='benchmark_digest_is_sha256', violation_error_message='A benchmark is sealed by a SHA-256 digest.')],
-                'triggers': [pgtrigger.compiler.Trigger(name='append_only', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'benchmark.append_only';", hash='b3bb2d9eac52aac50a28a1a18767904161c1a353', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_ed977', table='benchmarks_benchmark', when='BEFORE'))],
             },
         ),
         migrations.CreateModel(

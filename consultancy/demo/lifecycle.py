@@ -69,6 +69,7 @@ def start_engagement(
         engagement=engagement,
         respondent=signatory,
         by=users.consultant,
+        second=users.admin,
         deadline=deadline,
     )
     report(f"{engagement.reference}  audit delivered: {passed} of 6 checks pass")

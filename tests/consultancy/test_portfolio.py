@@ -13,13 +13,19 @@ from django.utils import timezone
 
 from benchmarks.models import Record
 from consultancy.checks import check_demo_is_not_in_production
-from consultancy.demo import portfolio, processes
-from consultancy.demo.users import create_staff
+from consultancy.demo import audits, portfolio, processes
+from consultancy.demo.scenarios import SHARED_PREFIX
+from consultancy.demo.users import create_customer, create_staff
+from consultancy.demo.waiting import Deadline
 from consultancy.environment import Environment
+from engagements.audit.contract_basis import fitting_libraries
 from engagements.billing.balances import overdue_invoices
 from engagements.engagement.models import Stage
+from engagements.evidence.models import Evidence
 from engagements.people.models import Membership
 from engagements.settlements.models import Settlement
+from engagements.workbench import opening
+from tests.engagements import evidence_world
 
 pytestmark = pytest.mark.django_db
 
@@ -47,6 +53,41 @@ def test_the_portfolio_has_an_engagement_in_every_stage(
         response = client.post(reverse("demo-sign-in", args=[user.pk]), follow=True)
         assert response.redirect_chain[-1][0] == reverse(page)
         assert response.status_code == 200
+
+
+class ReadingHere(Deadline):
+    """Reads the evidence that a worker of the demonstration would."""
+
+    def __init__(self) -> None:
+        pass
+
+    def wait(self, subject: str) -> None:
+        for row in Evidence.objects.filter(state=Evidence.State.QUEUED):
+            evidence_world.read(row)
+
+
+def test_the_audit_from_evidence_leads_to_a_contract() -> None:
+    users = create_staff()
+    customer, signatory = create_customer(SHARED_PREFIX.customer, users=users)
+    engagement = opening.open_engagement(
+        customer=customer,
+        title=SHARED_PREFIX.title,
+        workload=SHARED_PREFIX.workload,
+        lead=users.consultant,
+        by=users.consultant,
+    )
+    audits.run_audit(
+        SHARED_PREFIX,
+        engagement=engagement,
+        respondent=signatory,
+        by=users.consultant,
+        second=users.admin,
+        deadline=ReadingHere(),
+    )
+    engagement.refresh_from_db()
+    assert engagement.stage == Stage.AUDITED
+    # A library fits by its documentation: the contract excludes it.
+    assert fitting_libraries(engagement.audit)
 
 
 def test_mails_of_the_demonstration_are_read_on_a_page(

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from engagements.access import actor
 from engagements.administration import staff
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import UNPROCESSABLE, show_error
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.finance import grants
 from engagements.page_access import admin_page
 from engagements.people import reauthentication
@@ -43,11 +43,8 @@ def people(request: HttpRequest) -> HttpResponse:
     """List the people of the consultancy; POST invites one."""
     form = InviteForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with errors_shown(request, form):
             user = staff.invite(by=actor(request), **form.cleaned_data)
-        except ApplicationError as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, f"{user} is invited by mail at {user.email}.")
             return redirect("staff")
     context = {

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from engagements.access import actor
 from engagements.api.token_forms import ServiceAccountForm, TokenForm
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import UNPROCESSABLE, show_error
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.people import api_tokens, reauthentication, service_accounts
 
 
@@ -66,15 +66,12 @@ def create_account(request: HttpRequest) -> HttpResponse:
     """Create a service account."""
     form = ServiceAccountForm(request.POST, by=actor(request))
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             service_accounts.create(
                 name=form.cleaned_data["account_name"],
                 customer=form.cleaned_data.get("customer"),
                 by=actor(request),
             )
-        except ApplicationError as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, "The service account was created. Create a token for it.")
             return redirect("tokens")
     return _page(request, account_form=form, status=UNPROCESSABLE)

@@ -12,8 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from engagements.access import actor
-from engagements.common.errors import ApplicationError
-from engagements.common.pages import UNPROCESSABLE, show_error
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.notifications.events import Topic
 from engagements.notifications.webhooks import services as webhooks
 from engagements.notifications.webhooks.models import WebhookDelivery
@@ -59,16 +58,13 @@ def create(request: HttpRequest) -> HttpResponse:
     form = WebhookForm(request.POST, by=_manager(request))
     if form.is_valid():
         values = form.cleaned_data
-        try:
+        with errors_shown(request, form):
             row = webhooks.create(
                 url=values["url"],
                 topics=values["topics"],
                 customer=values.get("customer"),
                 by=actor(request),
             )
-        except ApplicationError as error:
-            show_error(request, error, form)
-        else:
             response = _page(request, secret=webhooks.secret_of(row))
             response["Cache-Control"] = "no-store"
             return response
@@ -90,11 +86,8 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 def replay(request: HttpRequest, pk: int) -> HttpResponse:
     """Send a message again."""
     own = WebhookDelivery.objects.filter(endpoint__in=webhooks.managed_by(actor(request)))
-    try:
+    with errors_shown(request):
         webhooks.replay(delivery=get_object_or_404(own, pk=pk), by=actor(request))
-    except ApplicationError as error:
-        show_error(request, error)
-    else:
         messages.success(request, "The message is sent again.")
     return redirect("webhooks")
 

@@ -21,7 +21,7 @@ from engagements.audit import services as audits
 from engagements.audit.forms import FindingForm, OverrideForm, StartAuditForm
 from engagements.audit.models import Audit, Finding, FindingOutcome
 from engagements.audit.queries import AuditSummary
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.engagement.models import Engagement, Stage
 from engagements.page_access import consultant_page
 
@@ -77,11 +77,8 @@ def start(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     form = StartAuditForm(request.POST)
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             audits.start(engagement=engagement, **form.cleaned_data, by=actor(request))
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             return redirect("engagement-audit", reference)
     return audit_page(request, engagement, starting=form, status=UNPROCESSABLE)
 
@@ -93,11 +90,8 @@ def record(request: HttpRequest, reference: str, check: str) -> HttpResponse:
     engagement, audit, description = _fetched(request, reference, check)
     form = FindingForm(request.POST, check=description)
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             audits.record_finding(audit=audit, check=check, **form.cleaned_data, by=actor(request))
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             return _finding_page(request, engagement, check)
     return _finding_page(request, engagement, check, form=form)
 
@@ -110,11 +104,8 @@ def override(request: HttpRequest, reference: str, check: str) -> HttpResponse:
     finding = audit.findings.get(check_name=check)
     form = OverrideForm(request.POST, check=description, found=finding.outcome)
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             overrides.propose(finding=finding, **form.cleaned_data, by=actor(request))
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             return _finding_page(request, engagement, check)
     return _finding_page(request, engagement, check, overriding=form)
 

@@ -25,7 +25,7 @@ from engagements.benchmark import drafts, reading
 from engagements.benchmark import services as benchmark
 from engagements.benchmark.forms import ApproveForm, CommentForm, UploadForm
 from engagements.benchmark.models import BenchmarkVersion, Side
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.common.uploads import takes_files
 from engagements.engagement.models import Engagement
 
@@ -47,13 +47,10 @@ def upload(request: HttpRequest, reference: str, side: Side) -> HttpResponse:
     form = UploadForm(request.POST, request.FILES)
     if form.is_valid():
         chosen = form.cleaned_data["archive"]
-        try:
+        with errors_shown(request, form):
             version = benchmark.upload(
                 engagement=engagement, name=chosen.name, content=chosen, by=actor(request)
             )
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, f"Version {version.number} is uploaded and being checked.")
             return _to(version, side)
     return _page(request, engagement, side, upload=form, status=UNPROCESSABLE)
@@ -81,10 +78,8 @@ def check(request: HttpRequest, reference: str, number: int, side: Side) -> Http
         key = uuid.UUID(request.POST.get("request_key", ""))
     except ValueError:
         raise Http404("No such check.") from None
-    try:
+    with errors_shown(request):
         benchmark.check(version=version, by=actor(request), request_key=key)
-    except APPLICATION_ERRORS as error:
-        show_error(request, error)
     return _to(version, side)
 
 
@@ -92,10 +87,8 @@ def check(request: HttpRequest, reference: str, number: int, side: Side) -> Http
 def cancel(request: HttpRequest, reference: str, number: int, side: Side) -> HttpResponse:
     """Cancel the check of a version."""
     version = _version(request, reference, number)
-    try:
+    with errors_shown(request):
         benchmark.cancel(version=version, by=actor(request))
-    except APPLICATION_ERRORS as error:
-        show_error(request, error)
     return _to(version, side)
 
 
@@ -105,11 +98,8 @@ def comment(request: HttpRequest, reference: str, number: int, side: Side) -> Ht
     version = _version(request, reference, number)
     form = CommentForm(request.POST, paths=reading.paths_of(version))
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             benchmark.comment(version=version, by=actor(request), **form.cleaned_data)
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, "The comment is added.")
             return _to(version, side)
     return _page(

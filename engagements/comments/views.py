@@ -14,7 +14,7 @@ from engagements.access import actor
 from engagements.comments import services
 from engagements.comments.models import MAX_CHARACTERS
 from engagements.common.integers import wholes
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.engagement.models import Engagement
 from engagements.page_access import consultant_page, portal_page
 
@@ -59,11 +59,8 @@ def _add(request: HttpRequest, engagement: Engagement, page: str, run_page: str)
     back = reverse(run_page, args=[reference, run.pk]) if run else reverse(page, args=[reference])
     form = CommentForm(request.POST, is_staff=access.is_staff_member(request.user))
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             services.add(engagement=engagement, run=run, by=actor(request), **form.cleaned_data)
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, "Comment added.")
             return redirect(f"{back}#comments")
     context = {"engagement": engagement, "run": run, "form": form, "back": back}

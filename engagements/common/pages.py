@@ -42,9 +42,9 @@ def show_error(
 
 
 @contextmanager
-def errors_in(form: forms.Form) -> Iterator[None]:
-    """Show an error of a service called inside in `form`, and continue after the block."""
+def errors_shown(request: HttpRequest, form: forms.BaseForm | None = None) -> Iterator[None]:
+    """Show an error of a service called inside, and continue after the block."""
     try:
         yield
     except APPLICATION_ERRORS as error:
-        form.add_error(None, ValidationError(error.message, code=error.code))
+        show_error(request, error, form)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from engagements import access
 from engagements.access import actor
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.contracts import amendments
 from engagements.contracts.amendment_forms import AmendmentForm
 from engagements.contracts.models import ContractVersion
@@ -43,13 +43,10 @@ def amend(request: HttpRequest, reference: str) -> HttpResponse:
     if request.POST.get("do") == "preview":
         return _preview(request, engagement, contract, form)
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             drafted = amendments.draft(
                 engagement=engagement, **_values(form), **form.to, by=actor(request)
             )
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(
                 request, f"Version {drafted.number} is drafted. Seal and offer it next."
             )

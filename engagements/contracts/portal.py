@@ -15,7 +15,7 @@ from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import errors_in
+from engagements.common.pages import errors_shown
 from engagements.contracts import acceptances, countersignatures, delegations, offers, signatories
 from engagements.contracts.differences import clause_differences, differences
 from engagements.contracts.forms import (
@@ -52,7 +52,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
         return _render(request, contract, status=403)
     reauthentication.require_reauthentication(request)
     if form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             acceptances.accept(
                 contract=contract,
                 party=Party.CUSTOMER,
@@ -82,7 +82,7 @@ def delegate(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     reauthentication.require_reauthentication(request)
     if form.is_valid():
         to = form.cleaned_data["delegate"]
-        with errors_in(form):
+        with errors_shown(request, form):
             delegations.delegate(contract=contract, to=to, by=actor(request))
             messages.success(request, f"{to} can now sign the contract; you no longer can.")
             return redirect("portal-contract", reference=reference)
@@ -98,7 +98,7 @@ def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     if not access.may_sign(request.user, contract.engagement.customer):
         return _render(request, contract, status=403)
     if form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             offers.decline(contract=contract, reason=form.cleaned_data["reason"], by=actor(request))
             messages.success(
                 request, "You have declined the contract. We have received your reason."

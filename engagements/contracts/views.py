@@ -15,7 +15,7 @@ from engagements.access import actor, may_act
 from engagements.audit.models import Audit
 from engagements.common.client_ip import current_address
 from engagements.common.integers import whole
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.contracts import acceptances, amendment_views, draft_forms, offers
 from engagements.contracts.draft_forms import DraftForms
 from engagements.contracts.forms import AcceptForm, SealBenchmarkForm
@@ -46,11 +46,8 @@ def seal_benchmark(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     form = SealBenchmarkForm(request.POST, request.FILES)
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             sealed = benchmarks.seal(document=form.document)
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, f"{sealed.name} is sealed. Choose it in the terms.")
             return redirect("engagement-contract", reference)
     return contract_page(request, engagement, sealing=form, status=UNPROCESSABLE)
@@ -81,7 +78,7 @@ def accept(request: HttpRequest, reference: str) -> HttpResponse:
     reauthentication.require_reauthentication(request)
     form = AcceptForm(request.POST)
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             acceptances.accept(
                 contract=newest_version(engagement),
                 party=Party.CONSULTANCY,
@@ -92,9 +89,6 @@ def accept(request: HttpRequest, reference: str) -> HttpResponse:
                 signed_in_at=reauthentication.signed_in_at(request),
                 second_factor_at=reauthentication.second_factor_at(request),
             )
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, "Accepted for the consultancy.")
             return redirect("engagement-contract", reference)
     return contract_page(request, engagement, accepting=form, status=UNPROCESSABLE)
@@ -110,11 +104,8 @@ def withdraw(request: HttpRequest, reference: str) -> HttpResponse:
     contract = shown or newest_version(engagement)
     form = ReasonForm(request.POST, label=WITHDRAWAL_LABEL)
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             offers.withdraw(contract=contract, **form.cleaned_data, by=actor(request))
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, f"Version {contract.number} is withdrawn.")
             return redirect("engagement-contract", reference)
     return contract_page(request, engagement, withdrawing=form, status=UNPROCESSABLE)

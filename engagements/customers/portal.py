@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engagements import access
 from engagements.access import actor
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.customers import services
 from engagements.customers.forms import BillingForm, InviteForm
 from engagements.customers.views import change, invited, people_of
@@ -35,11 +35,8 @@ def company(request: HttpRequest, pk: int) -> HttpResponse:
     customer = access.customer_for(request.user, pk)
     form = BillingForm(request.POST or None, instance=access.customer_for(request.user, pk))
     if request.method == "POST" and form.is_valid():
-        try:
+        with errors_shown(request, form):
             services.edit(customer=customer, by=actor(request), **form.cleaned_data)
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, "Billing details saved. New invoices use them.")
             return redirect("portal-company", pk)
     status = UNPROCESSABLE if request.method == "POST" else 200

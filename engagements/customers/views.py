@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engagements import access
 from engagements.access import actor, may_act
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.customers import services
 from engagements.customers.forms import CustomerForm, InviteForm
 from engagements.page_access import consultant_page
@@ -42,11 +42,8 @@ def new(request: HttpRequest) -> HttpResponse:
     """Add a customer."""
     form = CustomerForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with errors_shown(request, form):
             customer = services.create(by=actor(request), **form.cleaned_data)
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, f"{customer} is added. Invite its signatory next.")
             return redirect("customer", customer.pk)
     status = UNPROCESSABLE if request.method == "POST" else 200
@@ -61,11 +58,8 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     customer = access.customer_for(request.user, pk)
     form = CustomerForm(request.POST or None, instance=access.customer_for(request.user, pk))
     if request.method == "POST" and form.is_valid():
-        try:
+        with errors_shown(request, form):
             services.edit(customer=customer, by=actor(request), **form.cleaned_data)
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, "Details saved.")
             return redirect("customer", pk)
     status = UNPROCESSABLE if request.method == "POST" else 200
@@ -108,14 +102,11 @@ def invited(request: HttpRequest, customer: Customer, form: InviteForm) -> bool:
 def change(request: HttpRequest, membership: Membership) -> None:
     """Do what the buttons of a person say: `rights` changes them, without it access ends."""
     rights = request.POST.get("rights", "")
-    try:
+    with errors_shown(request):
         if rights:
             services.change_rights(membership=membership, rights=rights, by=actor(request))
         else:
             services.remove(membership=membership, by=actor(request))
-    except APPLICATION_ERRORS as error:
-        show_error(request, error)
-    else:
         messages.success(request, "Rights changed." if rights else "Access removed.")
 
 

@@ -19,7 +19,7 @@ from benchmarks.models import place_of_records
 from engagements import access
 from engagements.access import actor
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.common.uploads import takes_files
 from engagements.disputes import repeats, services, verdicts
 from engagements.disputes.forms import (
@@ -66,7 +66,7 @@ def finance(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     if act not in FINANCE_ACTS or dispute is None:
         raise Http404("No such act.")
     form = ReimburseForm(request.POST) if act == "reimburse" else None
-    try:
+    with errors_shown(request):
         if form is None:
             verdicts.book(dispute=dispute, by=actor(request))
         elif form.is_valid():
@@ -74,9 +74,6 @@ def finance(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
             services.reimburse(dispute=dispute, reference=reference_text, by=actor(request))
         else:
             raise ApplicationError("Enter the invoice or transfer.", code="dispute.no_reference")
-    except APPLICATION_ERRORS as error:
-        show_error(request, error, None)
-    else:
         messages.success(request, "Saved.")
     return redirect("run-dispute", reference, pk)
 
@@ -129,13 +126,11 @@ def _page(request: HttpRequest, reference: str, pk: int, *, up: str, url: str) -
         if act not in ACTS or (act != "raise" and dispute is None):
             raise Http404("No such act.")
         form = _bound(act, request, run, dispute)
-        try:
+        with errors_shown(request, form):
             if form is None or form.is_valid():
                 _perform(act, run, dispute, form.cleaned_data if form else {}, actor(request))
                 messages.success(request, "Saved.")
                 return redirect(url, reference, pk)
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
         forms, status = {**forms, act: form}, UNPROCESSABLE
     context = {
         "engagement": run.engagement,

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
 from engagements.access import actor
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.common.uploads import takes_files
 from engagements.engagement.models import Engagement
 from engagements.evidence import questionnaire
@@ -53,7 +53,7 @@ def answer(request: HttpRequest, reference: str, question: str) -> HttpResponse:
     form = _own(FORMS[question](request.POST, prefix=question))
     if form.is_valid():
         by = actor(request)
-        try:
+        with errors_shown(request, form):
             questionnaire.record(
                 engagement=engagement,
                 question=question,
@@ -63,9 +63,6 @@ def answer(request: HttpRequest, reference: str, question: str) -> HttpResponse:
                 answered_on=timezone.localdate(),
                 by=by,
             )
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, "Answer saved.")
             return redirect(f"{reverse('portal-evidence', args=[reference])}#question-{question}")
     return _page(request, engagement, bound=form, status=UNPROCESSABLE)
@@ -77,11 +74,8 @@ def withdraw(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Withdraw a file that the user added."""
     engagement = access.engagement_for(request.user, reference)
     row = get_object_or_404(Evidence, engagement=engagement, pk=pk)
-    try:
+    with errors_shown(request):
         evidence.withdraw(evidence=row, reason=f"Withdrawn by {actor(request)}.", by=actor(request))
-    except APPLICATION_ERRORS as error:
-        show_error(request, error)
-    else:
         messages.success(request, f"{row.name} is withdrawn and its content deleted.")
     return redirect("portal-evidence", reference)
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
 from engagements.access import actor, may_act
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.common.uploads import takes_files
 from engagements.engagement.forms import ReasonForm
 from engagements.engagement.models import Engagement
@@ -169,10 +169,8 @@ def file(request: HttpRequest, reference: str, pk: int) -> HttpResponseBase:
 @require_POST
 def again(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Read a file again."""
-    try:
+    with errors_shown(request):
         evidence.read_again(evidence=_row(request, reference, pk), by=actor(request))
-    except APPLICATION_ERRORS as error:
-        show_error(request, error)
     return redirect("engagement-evidence", reference)
 
 
@@ -184,11 +182,8 @@ def withdraw(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, "Nothing was withdrawn. Enter a reason.")
         return redirect("engagement-evidence", reference)
-    try:
+    with errors_shown(request):
         evidence.withdraw(evidence=row, reason=form.cleaned_data["reason"], by=actor(request))
-    except APPLICATION_ERRORS as error:
-        show_error(request, error)
-    else:
         messages.success(request, f"{row.name} is withdrawn and its content deleted.")
     return redirect("engagement-evidence", reference)
 
@@ -203,16 +198,13 @@ def answer(request: HttpRequest, reference: str, question: str) -> HttpResponse:
     form = FORMS[question](request.POST, prefix=question)
     if form.is_valid():
         fields = ("value", "answered_by", "answered_on", "note")
-        try:
+        with errors_shown(request, form):
             questionnaire.record(
                 engagement=engagement,
                 question=question,
                 by=actor(request),
                 **{name: form.cleaned_data[name] for name in fields},
             )
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             url = reverse("engagement-evidence", args=[reference])
             return redirect(f"{url}#question-{question}")
     return _page(request, engagement, bound=form, status=UNPROCESSABLE)

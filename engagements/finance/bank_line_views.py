@@ -23,7 +23,7 @@ from engagements.billing.write_off_forms import ExchangeForm
 from engagements.common.errors import ApplicationError
 from engagements.common.integers import wholes
 from engagements.common.money import format_money
-from engagements.common.pages import UNPROCESSABLE, errors_in
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.page_access import finance_page
 from engagements.payouts import bank_matching
 from engagements.payouts.bank_matching import Refund
@@ -48,7 +48,7 @@ def assign(request: HttpRequest, pk: int) -> HttpResponse:
     form = _assign_form(line, request)
     if form.is_valid():
         parts = [(invoices[key], amount) for key, amount in form.parts()]
-        with errors_in(form):
+        with errors_shown(request, form):
             reconciliation.assign(line=line, parts=parts, by=actor(request))
             messages.success(request, f"{format_money(line.amount, line.currency)} assigned.")
             return redirect("bank")
@@ -63,7 +63,7 @@ def exchange(request: HttpRequest, pk: int) -> HttpResponse:
     form = _exchange_form(line, request)
     if form.is_valid():
         invoice, amount = form.payment(line.amount)
-        with errors_in(form):
+        with errors_shown(request, form):
             reconciliation.assign_exchanged(
                 line=line, invoice=invoice, amount=amount, by=actor(request)
             )
@@ -79,7 +79,7 @@ def set_aside(request: HttpRequest, pk: int) -> HttpResponse:
     """Set a line aside with a reason."""
     line, form = _line_of(pk), SetAsideForm(request.POST)
     if form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             reconciliation.set_aside(line=line, note=form.cleaned_data["note"], by=actor(request))
             messages.success(request, "Line set aside.")
             return redirect("bank")

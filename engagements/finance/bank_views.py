@@ -23,7 +23,7 @@ from engagements.billing.bank_forms import (
 from engagements.billing.bank_models import BankImport, BankLine
 from engagements.billing.line_proposals import Proposal, proposals
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import UNPROCESSABLE, errors_in
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.common.tables import amounts, as_csv
 from engagements.page_access import finance_page
 from engagements.payouts import bank_matching
@@ -133,7 +133,7 @@ def _columns(request: HttpRequest, row: BankImport) -> HttpResponse:
     table = csv_file.open_table(bytes(row.content))
     form = ColumnsForm(request.POST or None, table=table, accounts=bank_chain.own_ibans())
     if request.method == "POST" and form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             parsed = bank_imports.choose_columns(
                 bank_import=row, layout=form.layout(), by=actor(request)
             )

@@ -19,7 +19,7 @@ from engagements.billing.payment_models import Payment
 from engagements.billing.payments import found_payments, totals_of
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
-from engagements.common.pages import UNPROCESSABLE, errors_in, query_of
+from engagements.common.pages import UNPROCESSABLE, errors_shown, query_of
 from engagements.common.tables import amounts, as_csv
 from engagements.page_access import finance_page
 from engagements.payouts.queries import payments_for
@@ -41,7 +41,7 @@ def record(request: HttpRequest, pk: int) -> HttpResponse:
         request.POST or None, currency=invoice.currency, max_payment=invoice.max_payment
     )
     if request.method == "POST" and form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             payment = payments.record(invoice=invoice, by=actor(request), **form.cleaned_data)
             shown = format_money(payment.amount, invoice.currency)
             messages.success(request, f"{shown} recorded for {invoice.reference}.")

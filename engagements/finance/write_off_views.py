@@ -15,7 +15,7 @@ from engagements.billing.balances import balance_of
 from engagements.billing.write_off_forms import WriteOffForm
 from engagements.billing.write_off_models import WriteOff
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import UNPROCESSABLE, errors_in
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.page_access import finance_page
 from engagements.people import reauthentication
 
@@ -30,7 +30,7 @@ def propose(request: HttpRequest, pk: int) -> HttpResponse:
     balance = balance_of(invoice)
     form = WriteOffForm(request.POST or None, currency=invoice.currency, initial_amount=balance)
     if request.method == "POST" and form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             row = write_offs.propose(invoice=invoice, by=actor(request), **form.cleaned_data)
             done = "Written off." if row.state == WriteOff.State.POSTED else "Write-off proposed."
             messages.success(request, done)

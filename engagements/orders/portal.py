@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
-from engagements.common.pages import errors_in
+from engagements.common.pages import errors_shown
 from engagements.contracts.forms import DeclineContractForm
 from engagements.documents.models import Document
 from engagements.orders import services as orders
@@ -42,7 +42,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
         return _render(request, order, status=403)
     reauthentication.require_reauthentication(request)
     if form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             orders.accept(
                 order=order,
                 typed_name=form.cleaned_data["typed_name"],
@@ -64,7 +64,7 @@ def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     if not access.may_sign(request.user, order.engagement.customer):
         return _render(request, order, status=403)
     if form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             orders.decline(order=order, reason=form.cleaned_data["reason"], by=actor(request))
             messages.success(request, "You have declined the audit order.")
             return redirect("portal-engagement", reference=reference)

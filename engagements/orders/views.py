@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
 from engagements.access import actor
-from engagements.common.pages import UNPROCESSABLE, errors_in
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.documents.models import Document
 from engagements.engagement.models import Stage
 from engagements.orders import services as orders
@@ -36,7 +36,7 @@ def offer(request: HttpRequest, reference: str) -> HttpResponse:
     """Seal an order and offer it to the customer."""
     engagement, form = access.engagement_for(request.user, reference), OfferOrderForm(request.POST)
     if form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             orders.offer(engagement=engagement, **form.cleaned_data, by=actor(request))
             messages.success(request, "The audit order was sealed and offered.")
             return redirect("audit-order", reference=reference)
@@ -50,7 +50,7 @@ def withdraw(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     order = access.audit_order_for(request.user, reference, number)
     form = WithdrawOrderForm(request.POST)
     if form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             orders.withdraw(order=order, reason=form.cleaned_data["reason"], by=actor(request))
             messages.success(request, "The audit order was withdrawn.")
             return redirect("audit-order", reference=reference)

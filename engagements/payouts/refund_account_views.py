@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from engagements import access
 from engagements.access import actor
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import UNPROCESSABLE, errors_in
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.page_access import finance_page
 from engagements.payouts import refund_accounts
 from engagements.people import reauthentication
@@ -62,7 +62,7 @@ def bank_account(request: HttpRequest, pk: int) -> HttpResponse:
     customer = access.customer_for(request.user, pk)
     form = BankAccountForm(request.POST or None, initial={"holder": customer.name})
     if request.method == "POST" and form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             refund_accounts.add(customer=customer, by=actor(request), **form.cleaned_data)
             messages.success(
                 request, f"A signatory of {customer} confirms this account in the portal."

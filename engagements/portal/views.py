@@ -16,7 +16,7 @@ from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import errors_in
+from engagements.common.pages import errors_shown
 from engagements.contracts import signatories
 from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones import services as milestones
@@ -136,7 +136,7 @@ def contest_handover(request: HttpRequest, reference: str) -> HttpResponse:
     if not access.may_sign(request.user, engagement.customer):
         return _handover_page(request, engagement, accept_form, status=403)
     if form.is_valid():
-        with errors_in(form):
+        with errors_shown(request, form):
             handovers.contest(
                 engagement=engagement,
                 defect=form.cleaned_data["defect"],

@@ -18,7 +18,7 @@ from engagements.benchmark.queries import benchmarks_for
 from engagements.charts import responses
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.engagement.models import Stage
 from engagements.page_access import consultant_page
 from engagements.runs import attempts, bundles, controls, notices, operator_account, record_files
@@ -44,11 +44,8 @@ def request(request: HttpRequest, reference: str) -> HttpResponse:
     if request.method == "POST":
         status = UNPROCESSABLE
         if form.is_valid():
-            try:
+            with errors_shown(request, form):
                 asked = _ask(summary, form, request)
-            except APPLICATION_ERRORS as error:
-                show_error(request, error, form)
-            else:
                 messages.success(request, "The run is queued.")
                 return redirect("run", reference, asked.pk)
     context = {

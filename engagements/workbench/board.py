@@ -12,7 +12,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engagements.access import actor, may_act
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, query_of, show_error
+from engagements.common.pages import (
+    UNPROCESSABLE,
+    errors_shown,
+    query_of,
+)
 from engagements.common.text import strip_invisible
 from engagements.engagement.forms import EngagementForm
 from engagements.engagement.models import Stage
@@ -120,11 +124,8 @@ def open_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         status = UNPROCESSABLE
         if form.is_valid():
-            try:
+            with errors_shown(request, form):
                 opened = engagements.open_engagement(**form.cleaned_data, by=user)
-            except APPLICATION_ERRORS as error:
-                show_error(request, error, form)
-            else:
                 messages.success(request, f"{opened.reference} is open.")
                 return redirect("engagement", opened.reference)
     return render(

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engagements import access, closing
 from engagements.access import actor, may_act
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.documents import failures
 from engagements.engagement.forms import EditForm, ReasonForm
 from engagements.engagement.models import Engagement, Stage
@@ -58,13 +58,10 @@ def cancel(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     form = ReasonForm(request.POST, label=WHY_CANCELLED)
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             closing.cancel(
                 engagement=engagement, reason=form.cleaned_data["reason"], by=actor(request)
             )
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, f"{engagement.reference} is cancelled.")
             return redirect("engagement", reference)
     return _page(request, engagement, cancelling=form, status=UNPROCESSABLE)
@@ -80,11 +77,8 @@ def edit(request: HttpRequest, reference: str) -> HttpResponse:
     if request.method == "POST":
         status = UNPROCESSABLE
         if form.is_valid():
-            try:
+            with errors_shown(request, form):
                 opening.edit(engagement=engagement, by=actor(request), **form.cleaned_data)
-            except APPLICATION_ERRORS as error:
-                show_error(request, error, form)
-            else:
                 messages.success(request, "Changes saved.")
                 return redirect("engagement", reference)
     context = {"form": form, "engagement": engagement, "may_act": may_act(request)}

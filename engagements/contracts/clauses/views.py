@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from engagements import access
 from engagements.access import actor
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.contracts.clauses import services as clauses
 from engagements.contracts.clauses.models import Clause
 from engagements.contracts.clauses.services import changes, published
@@ -60,11 +60,8 @@ def show(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         if request.POST.get("do") == "preview":
             return _page(request, form, preview=_preview(form))
-        try:
+        with errors_shown(request, form):
             clause, is_new = clauses.publish(**form.cleaned_data, by=actor(request))
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             outcome = "is published. New drafts use it." if is_new else "has this text already."
             messages.success(request, f"{clause} {outcome}")
             return redirect("clauses")

@@ -11,8 +11,7 @@ from django.views.decorators.http import require_POST
 
 from engagements import access
 from engagements.access import actor
-from engagements.common.errors import ApplicationError
-from engagements.common.pages import show_error
+from engagements.common.pages import errors_shown
 from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones.forms import HandOverForm
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
@@ -30,13 +29,10 @@ def hand_over(request: HttpRequest, reference: str) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, "Enter the day as in 2026-12-31.")
         return redirect("engagement-contract", reference)
-    try:
+    with errors_shown(request):
         handovers.hand_over(
             engagement=engagement, by=actor(request), last_day=form.cleaned_data["last_day"]
         )
-    except ApplicationError as error:
-        show_error(request, error, None)
-    else:
         messages.success(request, "The handover is recorded and the signatories are mailed.")
     return redirect("engagement-contract", reference)
 

@@ -18,7 +18,7 @@ from engagements.access import actor, may_act
 from engagements.charts import responses
 from engagements.common.client_ip import current_address
 from engagements.common.date_fields import DayField
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.common.working_days import add_working_days
 from engagements.contracts import amendment_views
 from engagements.contracts.models import ContractVersion
@@ -77,11 +77,8 @@ def add(request: HttpRequest, reference: str) -> HttpResponse:
     """Record the signed-in consultant's hours."""
     engagement, form = access.engagement_for(request.user, reference), TimeEntryForm(request.POST)
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             worked.add(engagement=engagement, **form.cleaned_data, by=actor(request))
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, "The hours are recorded.")
             return redirect("engagement-time", reference)
     return _page(request, engagement, form=form, status=UNPROCESSABLE)
@@ -109,11 +106,8 @@ def ask(request: HttpRequest, reference: str) -> HttpResponse:
     """Ask the customer for something that the work needs."""
     engagement, form = access.engagement_for(request.user, reference), CooperationForm(request.POST)
     if form.is_valid():
-        try:
+        with errors_shown(request, form):
             cooperation.ask(engagement=engagement, **form.cleaned_data, by=actor(request))
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             messages.success(request, "The signatories are mailed.")
             return redirect("engagement-time", reference)
     return _page(request, engagement, request_form=form, status=UNPROCESSABLE)
@@ -138,11 +132,8 @@ def _provided(request: HttpRequest, reference: str, pk: int, *, page: str) -> Ht
     row = engagement.cooperation_requests.filter(pk=pk).first()
     if row is None:
         raise Http404("No such request.")
-    try:
+    with errors_shown(request):
         cooperation.provide(request=row, by=actor(request), address=current_address())
-    except APPLICATION_ERRORS as error:
-        show_error(request, error)
-    else:
         messages.success(request, "Recorded as provided today.")
     return redirect(page, reference)
 

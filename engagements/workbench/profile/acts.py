@@ -16,7 +16,7 @@ from engagements import access
 from engagements.access import actor
 from engagements.audit import findings, subjects
 from engagements.audit.models import Audit
-from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
+from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.common.uploads import takes_files
 from engagements.engagement.models import Engagement
 from engagements.evidence import services as evidence
@@ -86,11 +86,8 @@ def put(request: HttpRequest, reference: str, what: str) -> HttpResponse:
     form = FORMS[what](request.POST, prefix=what)
     if form.is_valid():
         said = form.cleaned_data | {"trace": _trace_of(request, engagement)}
-        try:
+        with errors_shown(request, form):
             ACTS[what](audit, said, actor(request))
-        except APPLICATION_ERRORS as error:
-            show_error(request, error, form)
-        else:
             _sum_exactly(request, engagement, said)
             return _back(request, reference)
     return _refused(request, engagement, what, form)
@@ -102,12 +99,10 @@ def forget(request: HttpRequest, reference: str) -> HttpResponse:
     """Remove the answer about a library."""
     engagement = access.engagement_for(request.user, reference)
     audit = get_object_or_404(Audit, engagement=engagement)
-    try:
+    with errors_shown(request):
         subjects.forget_tried(
             audit=audit, library=request.POST.get("library", ""), by=actor(request)
         )
-    except APPLICATION_ERRORS as error:
-        show_error(request, error)
     return _back(request, reference)
 
 
@@ -117,11 +112,8 @@ def compute(request: HttpRequest, reference: str) -> HttpResponse:
     """Compute the findings from the present evidence."""
     engagement = access.engagement_for(request.user, reference)
     audit = get_object_or_404(Audit, engagement=engagement)
-    try:
+    with errors_shown(request):
         verdict = findings.compute(audit=audit, by=actor(request))
-    except APPLICATION_ERRORS as error:
-        show_error(request, error)
-    else:
         messages.success(request, verdict.sentence)
     return _back(request, reference)
 

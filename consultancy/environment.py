@@ -206,7 +206,7 @@ class Environment:
             }
         why = "The bucket in TWOFOLD_RECORDS_BUCKET requires it."
         return {
-            "BACKEND": "storages.backends.s3.S3Storage",
+            "BACKEND": "consultancy.bucket.Bucket",
             "OPTIONS": {
                 "bucket_name": bucket,
                 "endpoint_url": self.optional("TWOFOLD_RECORDS_ENDPOINT"),

@@ -37,7 +37,7 @@ def _filled(service: str) -> dict[str, str]:
 @pytest.mark.parametrize("service", OURS)
 def test_the_settings_load_with_the_variables_of_compose(service: str) -> None:
     settings = start(_filled(service))
-    assert settings["STORAGES"]["records"]["BACKEND"] == "storages.backends.s3.S3Storage"
+    assert settings["STORAGES"]["records"]["BACKEND"] == "consultancy.bucket.Bucket"
     # A misspelt variable would not be read.
     assert set(_filled(service)) <= settings["env"].names
 

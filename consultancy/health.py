@@ -1,5 +1,6 @@
 """Health check of the site, for load balancers and people."""
 
+from collections.abc import Callable
 from smtplib import SMTPException
 
 import redis
@@ -11,6 +12,7 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from kombu.exceptions import OperationalError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -40,12 +42,17 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 
 def parts() -> dict[str, bool]:
-    """Which parts respond: database, broker, storage, mail server, workers of each queue."""
+    """Which parts respond: database, broker, storage, mail server, workers of each queue.
+
+    Database and broker may respond and yet refuse writes, as with a full disk.
+    """
     broker = _broker_responds()
     counts = _count_workers() if broker else {}
     return {
         "database": _database_responds(),
+        "database_writes": _database_accepts_writes(),
         "broker": broker,
+        "broker_writes": _broker_accepts_writes(),
         "storage": _storage_responds(),
         "mail": _mail_server_responds(),
         **{f"worker_{queue}": bool(counts.get(queue)) for queue in QUEUES},
@@ -77,7 +84,24 @@ def _database_responds() -> bool:
         return False
 
 
+def _database_accepts_writes() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW transaction_read_only")
+            return bool(cursor.fetchone() == ("off",))
+    except DatabaseError:
+        return False
+
+
 def _broker_responds() -> bool:
+    return _asks_broker(lambda client: client.ping())
+
+
+def _broker_accepts_writes() -> bool:
+    return _asks_broker(lambda client: client.set("twofold:health", 1, ex=60))
+
+
+def _asks_broker(question: Callable[[redis.Redis], object]) -> bool:
     url = settings.CELERY_BROKER_URL
     url = url.replace("redis+socket://", "unix://")
     no_retry = Retry(NoBackoff(), 0)
@@ -85,12 +109,16 @@ def _broker_responds() -> bool:
         with redis.Redis.from_url(
             url, socket_connect_timeout=1, socket_timeout=2, retry=no_retry
         ) as client:
-            return bool(client.ping())
+            return bool(question(client))
     except (redis.RedisError, OSError):
         return False
 
 
 def _count_workers() -> dict[str, int]:
-    active = celery_app.control.inspect(timeout=1.0).active_queues() or {}
+    try:
+        active = celery_app.control.inspect(timeout=1.0).active_queues() or {}
+    except (OperationalError, redis.RedisError, OSError):
+        # A full broker responds and takes no message.
+        return {}
     consumed = [{queue["name"] for queue in queues} for queues in active.values()]
     return {queue: sum(queue in names for names in consumed) for queue in QUEUES}

@@ -66,7 +66,11 @@ def sign(
                 _signed, content, own, dated.astimezone(UTC), reason, is_countersignable
             )
             return signing.result()
-    except (ImproperlyConfigured, PdfError, SigningError, TimestampRequestError) as error:
+    except TimestampRequestError as error:
+        # Its second argument is the answer itself.
+        raise SigningFailed(f"{error.args[0]} {settings.TWOFOLD_TIMESTAMP_URL}") from error
+    # An authority that answers something else than ASN.1 raises ValueError.
+    except (ImproperlyConfigured, PdfError, SigningError, ValueError) as error:
         raise SigningFailed(str(error)) from error
 
 

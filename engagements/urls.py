@@ -96,6 +96,11 @@ of_the_catalogue: list[URLPattern | URLResolver] = [
     path("pictures/<slug:name>-<slug:theme>.svg", catalogue.picture, name="catalogue-picture"),
     path("keys/<slug:key_id>.pub", catalogue.public_key, name="catalogue-key"),
     path("<slug:name>/", catalogue.operator, name="catalogue-operator"),
+    path(
+        "<slug:name>/<slug:preset>/template-<slug:language>",
+        catalogue.template,
+        name="catalogue-template",
+    ),
     path("<slug:name>/<str:record>.record.json", catalogue.record, name="catalogue-record"),
     path("<slug:name>/<str:record>.source.txt", catalogue.source, name="catalogue-source"),
 ]

@@ -10,12 +10,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kernels import installed, tolerances
-from kernels.definition import Baseline, Definition, Preset
+from kernels import installed, languages, tolerances
+from kernels.definition import Baseline, Definition, Preset, Slot, slots_of
 
 SCHEMA = "twofold.benchmark/1"
 SOURCES = ("program.py", "reference.py", "baselines.py")
-CANDIDATE_PATTERNS = ("torch_*.py", "triton_*.py", "cuda_*.py", "cuda_*.cu")
 
 _FOLDER = Path(__file__).resolve().parent
 
@@ -94,7 +93,9 @@ def baselines(operator: str) -> dict[str, Baseline]:
 
 def candidates(operator: str) -> dict[str, Path]:
     """The operator's own kernels: file stem to file."""
-    files = [file for pattern in CANDIDATE_PATTERNS for file in folder(operator).glob(pattern)]
+    # Gluon and others launch CUDA from Python.
+    patterns = {"cuda_*.py", *(language.pattern for language in languages.known().values())}
+    files = [file for pattern in patterns for file in folder(operator).glob(pattern)]
     return {file.stem: file for file in sorted(files)}
 
 
@@ -108,6 +109,16 @@ def bytes_moved(operator: str, axes: Mapping[str, int], dtype: str) -> int:
     """Minimum bytes that one operator call reads and writes."""
     count: int = _op(operator).bytes_moved(axes, dtype)
     return count
+
+
+def slots(operator: str, axes: Mapping[str, int]) -> tuple[Slot, ...]:
+    """The operator's calls in one step, by shape: once a layer unless op.py says otherwise."""
+    return slots_of(_op(operator), axes)
+
+
+def reference_source(operator: str) -> str:
+    """The text of the operator's reference.py."""
+    return (folder(operator) / "reference.py").read_text()
 
 
 def source_digests(operator: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from types import ModuleType
 from typing import Any, Literal
 
 # Bytes of one number, for every dtype of a benchmark.
@@ -175,6 +176,14 @@ class Slot:
 
     axes: Axes
     calls: int
+
+
+def slots_of(op: ModuleType, axes: Axes) -> tuple[Slot, ...]:
+    """The calls of an operator in one step, by its op.py."""
+    if hasattr(op, "slots"):
+        found: tuple[Slot, ...] = op.slots(axes)
+        return found
+    return (Slot(axes=axes, calls=axes.get("layers", 1)),)
 
 
 @dataclass(frozen=True, kw_only=True)

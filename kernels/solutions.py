@@ -15,7 +15,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from kernels import catalogue
+from kernels import catalogue, languages
+from kernels.definition import NotAvailable
 from kernels.launchers import launcher_of
 
 if TYPE_CHECKING:
@@ -106,10 +107,18 @@ def candidate(reference: str | Path) -> Solution:
     """A Solution from a file: a module with run(prepared, inputs, out) and prepare(state, axes).
 
     Without `prepare`, `run` gets the state itself. SolutionError if the file is not Python or has
-    no `run`. NotAvailable if the file raises it.
+    no `run`. NotAvailable if the file raises it, or without its language's package.
     """
     path = resolve(reference)
-    module = module_of(path)
+    try:
+        module = module_of(path)
+    except ModuleNotFoundError as error:
+        language = languages.missing(error.name or "")
+        if language is None:
+            raise
+        raise NotAvailable(
+            f"{path.name} needs {language.title}: pip install {language.install}"
+        ) from error
     run = getattr(module, "run", None)
     if not callable(run):
         raise SolutionError(

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.urls import reverse
 
 from benchmarks.jobs import JobState
@@ -16,6 +17,7 @@ from engagements.benchmark import services as benchmark
 from engagements.benchmark.forms import CommentForm, UploadForm
 from engagements.benchmark.models import BenchmarkVersion, Side
 from engagements.benchmark.queries import workload_rows
+from engagements.candidates.writing import writing_of
 from engagements.common.errors import ApplicationError
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
@@ -116,9 +118,26 @@ def _version_context(
         "differences": sources.differences(benchmark.files_of(other), files) if other else [],
         "comment_form": forms.get("comment") or CommentForm(paths=list(files)),
         "checked": checked,
+        **(_writing(version, side, checked.benchmark) if checked else {}),
         "sides": [(each, approvals.get(each)) for each in Side],
         "approved": side in approvals,
         "sealed": version.seals.select_related("benchmark").first(),
+    }
+
+
+def _writing(version: BenchmarkVersion, side: Side, document: Mapping[str, Any]) -> dict[str, Any]:
+    reference, number = version.engagement.reference, version.number
+    page = ROUTES[side]
+
+    def url_of(language: str) -> str:
+        return reverse(f"{page}-template", args=[reference, number, language])
+
+    submits = [f"twofold submit {reference} FILE --site {settings.SITE_ADDRESS}"]
+    return {
+        "definition": document["definition"],
+        "writing": writing_of(
+            document, url_of=url_of, after=submits if side == Side.CONSULTANCY else ()
+        ),
     }
 
 

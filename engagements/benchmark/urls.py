@@ -29,5 +29,11 @@ def urls_of(side: Side) -> list[URLPattern]:
         path(f"{of_version}comment/", guard(views.comment), given, name=f"{page}-comment"),
         path(f"{of_version}approve/", guard(views.approve), given, name=f"{page}-approve"),
         path(f"{of_version}archive/", guard(views.archive), given, name=f"{page}-archive"),
+        path(
+            f"{of_version}template-<slug:language>",
+            guard(views.template),
+            given,
+            name=f"{page}-template",
+        ),
         path(f"{of_version}benchmark.json", guard(views.document), given, name=f"{page}-document"),
     ]

@@ -25,6 +25,7 @@ from engagements.benchmark import drafts, reading
 from engagements.benchmark import services as benchmark
 from engagements.benchmark.forms import ApproveForm, CommentForm, UploadForm
 from engagements.benchmark.models import BenchmarkVersion, Side
+from engagements.candidates.writing import template_response
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.common.uploads import takes_files
 from engagements.engagement.models import Engagement
@@ -144,6 +145,17 @@ def document(request: HttpRequest, reference: str, number: int, side: Side) -> H
         raise Http404("This version has not passed its check.")
     name = f"{reference}-benchmark-{version.number}.json"
     return _download(bytes(checked.checked), name, "application/json")
+
+
+@require_safe
+def template(
+    request: HttpRequest, reference: str, number: int, language: str, side: Side
+) -> HttpResponse:
+    """Download a candidate for a checked version that runs as it is."""
+    checked = benchmark.passed_check(_version(request, reference, number))
+    if checked is None:
+        raise Http404("This version has not passed its check.")
+    return template_response(checked.benchmark, language)
 
 
 @require_safe

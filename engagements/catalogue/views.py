@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.published.reports import Report
+from engagements.candidates.writing import template_response, writing_of
 from engagements.catalogue import charts as catalogue_charts
 from engagements.catalogue import queries as catalogue
 from engagements.catalogue.charts import texts
 from engagements.charts import responses
 from engagements.charts.responses import addresses, known_theme
 from engagements.common.markdown import as_html
+from kernels import catalogue as kernels
 
 # The sortable columns of the table: the name in the address, and the heading.
 COLUMNS = (
@@ -71,7 +75,33 @@ def operator(request: HttpRequest, name: str) -> HttpResponse:
         "readme": as_html(page.readme),
         "summary": as_html(page.entry.definition.summary),
     }
-    return render(request, "catalogue/operator.html", {"page": page, **texts})
+    preset = request.GET.get("preset") or next(iter(page.presets))
+    document = _document(name, preset)
+    context = {
+        "page": page,
+        **texts,
+        "preset": preset,
+        "definition": document["definition"],
+        "writing": writing_of(
+            document,
+            url_of=lambda language: reverse("catalogue-template", args=[name, preset, language]),
+            before=[f"twofold new {name} --preset {preset} --out benchmark.json"],
+        ),
+    }
+    return render(request, "catalogue/operator.html", context)
+
+
+@require_safe
+def template(request: HttpRequest, name: str, preset: str, language: str) -> HttpResponse:
+    """Download a candidate that runs as it is, in a language."""
+    return template_response(_document(name, preset), language, public=True)
+
+
+def _document(operator: str, preset: str) -> dict[str, Any]:
+    try:
+        return kernels.benchmark_document(operator, preset)
+    except kernels.CatalogueError as error:
+        raise Http404(str(error)) from error
 
 
 @require_safe

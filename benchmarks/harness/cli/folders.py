@@ -1,4 +1,4 @@
-"""Commands for a benchmark of one's own: init, check."""
+"""Commands for a benchmark of one's own and its candidates: init, check, template."""
 
 import argparse
 import json
@@ -8,12 +8,14 @@ import shutil
 import tomllib
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from benchmarks.harness.cli import files
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
 from benchmarks.records import benchmark_folders, documents, traffic_workloads
 from benchmarks.records.canonical import canonical
+from kernels import candidate_templates, catalogue, languages
 
 _STARTERS = Path(__file__).resolve().parents[1] / "starters"
 KINDS = ("attention", "matmul", "elementwise", "module")
@@ -97,3 +99,53 @@ def check(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         files.keep(arguments.out, canonical(found))
     return 0
+
+
+def template(arguments: argparse.Namespace) -> int:
+    """Write a candidate that runs as it is, for a benchmark or an operator of the catalogue."""
+    data, reference, dtype, device = _measured_by(arguments.benchmark)
+    offered = {each.name: each for each in candidate_templates.languages(data, device)}
+    language = offered.get(arguments.language)
+    if language is None:
+        raise SetupError(
+            f"no template in {arguments.language} for this benchmark: "
+            f"{', '.join(offered) or 'none'}"
+        )
+    text = candidate_templates.text(data, reference, language, dtype)
+    out: Path = arguments.out or Path(language.filename)
+    if out.suffix != language.suffix:
+        raise SetupError(f"{out}: a template in {language.title} is a {language.suffix} file")
+    try:
+        with out.open("x") as opened:
+            opened.write(text)
+    except OSError as error:
+        raise SetupError(f"cannot write {out}: {error.strerror}") from error
+    print(f"wrote {out}")
+    return 0
+
+
+def _measured_by(benchmark: str) -> tuple[dict[str, Any], str, str, str | None]:
+    """Definition, reference.py, dtype and device of a document, a folder or an operator."""
+    path = Path(benchmark)
+    if path.is_dir():
+        document = benchmark_folders.document(benchmark_folders.read(path))
+    elif benchmark.endswith(".json"):
+        document = documents.load(files.content(path))
+    else:
+        try:
+            what, code = catalogue.definition(benchmark), catalogue.reference_source(benchmark)
+        except catalogue.CatalogueError as error:
+            raise SetupError(str(error)) from error
+        return what.as_data(), code, next(iter(what.tolerances)), None
+    own = document.get("files", {}).get("reference.py")
+    code = own or catalogue.reference_source(document["operator"])
+    return document["definition"], code, document["dtype"], document["hardware"]["device"]
+
+
+def add_template_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command `template`."""
+    command = commands.add_parser("template", help="write a candidate that runs as it is")
+    command.add_argument("benchmark", help="a benchmark document or folder, or an operator")
+    command.add_argument("--language", default="triton", help=", ".join(languages.known()))
+    command.add_argument("--out", type=Path, help="the file, by default LANGUAGE_mine")
+    command.set_defaults(do=template)

@@ -35,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--progress", action="store_true", help="one JSON object a line on stdout")
     _requires_isolation(check)
     check.set_defaults(do=folders.check)
+    folders.add_template_to(commands)
     run = commands.add_parser("run", help="measure a candidate and write the record")
     run.add_argument("benchmark", type=Path, help="a benchmark document or folder")
     run.add_argument("candidate", help="a .py or .cu file, or operator/name of the catalogue")

@@ -22,7 +22,7 @@ from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import folders
 from benchmarks.records.canonical import canonical, digest_of_bytes
 from kernels import installed
-from kernels.definition import Slot
+from kernels.definition import Slot, slots_of
 
 SEARCH_PATH_VARIABLE = "TWOFOLD_OPERATORS"
 
@@ -128,11 +128,7 @@ def check_sealed(document: dict[str, Any]) -> None:
 
 def slots(operator: str, axes: Mapping[str, int]) -> tuple[Slot, ...]:
     """The operator's calls in one step, by shape: once a layer unless op.py says otherwise."""
-    op = part(operator, "op")
-    if hasattr(op, "slots"):
-        found: tuple[Slot, ...] = op.slots(axes)
-        return found
-    return (Slot(axes=axes, calls=axes.get("layers", 1)),)
+    return slots_of(part(operator, "op"), axes)
 
 
 def costs(document: dict[str, Any]) -> list[dict[str, Any]]:

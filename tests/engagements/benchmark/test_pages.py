@@ -90,6 +90,22 @@ def test_two_versions_are_compared(client: Client, world: World) -> None:
     assert client.get(f"{page}?version=7").status_code == 404
 
 
+def test_a_checked_benchmark_offers_templates(client: Client, world: World) -> None:
+    version = uploaded(world.scoping(), world.signatory)
+    key = [version.engagement.reference, version.number]
+    client.force_login(world.viewer)
+    url = reverse("portal-benchmark-template", args=[*key, "triton"])
+    assert client.get(url).status_code == 404
+    passed(version)
+    shown = client.get(reverse("portal-benchmark", args=key[:1])).context["writing"]
+    assert [each.title for each in shown.templates] == ["PyTorch", "Triton", "Numba"]
+    assert [each.url for each in shown.templates][1] == url
+    assert "def reference(" in client.get(url).content.decode()
+    client.force_login(world.consultant)
+    page = client.get(reverse("engagement-benchmark", args=key[:1]))
+    assert any(key[0] in line for line in page.context["writing"].templates[0].commands)
+
+
 def test_starters_download(client: Client, world: World) -> None:
     engagement = world.scoping()
     client.force_login(world.viewer)
@@ -106,6 +122,7 @@ def test_another_customer_finds_none_of_these_pages(client: Client, world: World
     for page in PAGES.values():
         urls = [reverse(page, args=[reference]), reverse(f"{page}-upload", args=[reference])]
         urls += [reverse(f"{page}-starter", args=[reference, "module"])]
+        urls.append(reverse(f"{page}-template", args=[reference, version.number, "torch"]))
         for act in ("live", "check", "cancel", "comment", "approve", "archive", "document"):
             urls.append(reverse(f"{page}-{act}", args=[reference, version.number]))
         for url in urls:

@@ -246,3 +246,27 @@ def test_a_picture_is_drawn_once_for_the_files_it_shows(
         assert again.status_code == 304
     folder.add_record("vector_add", 1.0, alone=1.0)
     assert client.get(url, headers={"if-none-match": first["ETag"]}).status_code == 200
+
+
+def test_an_operators_page_offers_templates_with_the_tensors_of_every_workload(
+    client: Client,
+) -> None:
+    page = client.get(reverse("catalogue-operator", args=["int8_linear"]), {"preset": "h200"})
+    writing = page.context["writing"]
+    assert [each.filename for each in writing.templates] == [
+        "torch_mine.py",
+        "triton_mine.py",
+        "gluon_mine.py",
+        "cuda_mine.cu",
+    ]
+    assert {row.name for load in writing.workloads for row in load.rows} >= {"x", "weight"}
+    for each in writing.templates:
+        file = client.get(each.url)
+        assert f'filename="{each.filename}"' in file["Content-Disposition"]
+        assert "def run(prepared, inputs, out)" in file.content.decode()
+    unknown = ("no_such_preset", "torch"), ("h200", "klingon")
+    for preset, language in unknown:
+        url = reverse("catalogue-template", args=["int8_linear", preset, language])
+        assert client.get(url).status_code == 404
+    several = client.get(reverse("catalogue-operator", args=["allreduce_residual_norm"]))
+    assert several.context["writing"].templates == []

@@ -124,21 +124,27 @@ def _store(row: BankImport, bank_file: BankFile) -> None:
     for statement in bank_file.statements:
         bank_chain.extend(row, statement, known)
     fresh = [
-        _line(row, position, statement.account, line)
+        bank_line(row, position, statement.account, line)
         for position, (statement, line) in enumerate(
             ((statement, line) for statement in bank_file.statements for line in statement.lines),
             start=1,
         )
         if line.key not in known
     ]
-    BankLine.objects.bulk_create(fresh)
-    postings.bank_lines_imported(fresh)
+    add(fresh)
     row.repeated_count = len(known)
     row.passed_over_count = bank_file.skipped
     row.save(update_fields=["layout", "repeated_count", "passed_over_count"])
 
 
-def _line(row: BankImport, position: int, account: str, line: StatementLine) -> BankLine:
+def add(lines: list[BankLine]) -> None:
+    """Store and post new lines."""
+    BankLine.objects.bulk_create(lines)
+    postings.bank_lines_imported(lines)
+
+
+def bank_line(row: BankImport, position: int, account: str, line: StatementLine) -> BankLine:
+    """The unsaved row of a parsed line."""
     return BankLine(
         bank_import=row,
         position=position,

@@ -15,6 +15,7 @@ from engagements.billing.payment_triggers import (
 )
 from engagements.common.money import format_money
 from engagements.people.models import User
+from engagements.people.triggers import second_person
 
 
 class BankImport(models.Model):
@@ -60,6 +61,48 @@ class BankImport(models.Model):
     def __str__(self) -> str:
         return self.filename
 
+    @property
+    def subject(self) -> str:
+        """Its name in approvals of a sole owner."""
+        return f"bank_import:{self.pk}"
+
+    @property
+    def awaits_confirmation(self) -> bool:
+        """Whether it is a CSV, which anybody can edit, that no second person compared yet."""
+        return self.format == self.Format.CSV and not hasattr(self, "confirmation")
+
+
+class BankImportConfirmation(models.Model):
+    """A second person's statement that the lines of a CSV are those of the bank. Append-only.
+
+    Until then no line of the file is a payment, confirms one, or shows a refund.
+    """
+
+    bank_import = models.OneToOneField(
+        BankImport, on_delete=models.PROTECT, related_name="confirmation"
+    )
+    confirmed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    confirmed_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        triggers: ClassVar = [
+            AppendOnly(),
+            second_person(
+                name="second_person",
+                code="bankimportconfirmation.second_person",
+                by="NEW.confirmed_by_id",
+                others=(
+                    "(SELECT imported_by_id FROM engagements_bankimport"
+                    " WHERE id = NEW.bank_import_id)",
+                ),
+                subject="'bank_import:' || NEW.bank_import_id",
+                operation=pgtrigger.Insert,
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"confirmation of {self.bank_import_id}"
+
 
 class BankStatement(models.Model):
     """The balances of one of our accounts in one file. Append-only.
@@ -83,6 +126,12 @@ class BankStatement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.account} {self.currency}"
+
+
+# Lines that count as the bank's word: not those of a CSV that awaits its second person.
+CONFIRMED_LINE = ~Q(bank_import__format=BankImport.Format.CSV) | Q(
+    bank_import__confirmation__isnull=False
+)
 
 
 class BankLine(models.Model):

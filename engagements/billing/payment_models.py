@@ -20,6 +20,7 @@ from engagements.billing.payment_triggers import (
     CHECK_RECEIPT,
     CHECK_RETURN,
     CHECK_REVERSAL,
+    confirmed_file,
     limit_refunds,
 )
 from engagements.common.money import format_money
@@ -109,6 +110,7 @@ class Payment(models.Model):
         triggers: ClassVar = [
             AppendOnly(),
             CHECK_RECEIPT,
+            confirmed_file("payment"),
             CHECK_OVERPAYMENT,
             CHECK_MOVE,
             CHECK_RETURN,
@@ -173,6 +175,7 @@ class PaymentConfirmation(models.Model):
         triggers: ClassVar = [
             AppendOnly(),
             CHECK_CONFIRMATION,
+            confirmed_file("paymentconfirmation"),
             second_person(
                 name="second_person",
                 code="paymentconfirmation.second_person",

@@ -25,6 +25,29 @@ RETURNED_REFUND = """(EXISTS (
         OR EXISTS (SELECT 1 FROM engagements_payment
                    WHERE kind = 'paid_back' AND upper(reference) = upper(line.end_to_end_id)))))"""
 
+
+def confirmed_file(model: str) -> Trigger:
+    """A trigger that refuses rows of `model` whose bank line is in an unconfirmed CSV."""
+    column = "line_id" if model == "transfermatch" else "bank_line_id"
+    return Trigger(
+        name="confirmed_file",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Insert | pgtrigger.Update,
+        condition=pgtrigger.Condition(f"NEW.{column} IS NOT NULL"),
+        func=f"""
+    IF EXISTS (
+        SELECT 1 FROM engagements_bankline line
+        JOIN engagements_bankimport file ON file.id = line.bank_import_id
+        WHERE line.id = NEW.{column} AND file.format = 'csv' AND NOT EXISTS (
+            SELECT 1 FROM engagements_bankimportconfirmation WHERE bank_import_id = file.id)
+    ) THEN
+        {refuse(f"{model}.confirmed_file", "A second person confirms the CSV first.")}
+    END IF;
+    RETURN NEW;
+    """,
+    )
+
+
 # A handled line stays so, unless all its payments are reversed.
 KEEP_HANDLED_LINE = Trigger(
     name="assigned",

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from engagements.access import require_finance
-from engagements.billing import payments, postings
+from engagements.billing import csv_confirmations, payments, postings
 from engagements.billing.bank_models import BankLine
 from engagements.billing.line_proposals import Proposal, own_refund_ids
 from engagements.billing.models import Invoice
@@ -124,6 +124,7 @@ def _require_whole(line: BankLine, parts: Sequence[tuple[Invoice, Decimal]]) -> 
 
 
 def _require_payment(line: BankLine) -> None:
+    csv_confirmations.require_confirmed(line)
     if line.state == State.MATCHED or not line.is_credit:
         raise ApplicationError(
             "Only incoming money of customers is assigned to invoices.",

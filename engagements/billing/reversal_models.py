@@ -11,6 +11,7 @@ from django.db.models import Q
 from benchmarks.triggers import FSM, Protect
 from engagements.billing.bank_models import BankLine
 from engagements.billing.payment_models import Payment
+from engagements.billing.payment_triggers import confirmed_file
 from engagements.people.proposals import Decision, decision_constraints, decision_triggers
 
 
@@ -61,6 +62,7 @@ class PaymentReversal(Decision):
         ]
         triggers: ClassVar = [
             *decision_triggers("paymentreversal", "reversal", changing=("bank_line",)),
+            confirmed_file("paymentreversal"),
             FSM("state", {"proposed": {"posted", "voided"}}),
             Protect(
                 name="ended",

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from engagements.access import require_finance
 from engagements.billing import postings
-from engagements.billing.bank_models import BankLine
+from engagements.billing.bank_models import CONFIRMED_LINE, BankLine
 from engagements.billing.payment_models import REFERENCE_HEAD, Payment
 from engagements.billing.reopening import reopen
 from engagements.billing.reversal_models import PaymentReversal
@@ -55,7 +55,9 @@ def chargeback_lines(payment: Payment) -> QuerySet[BankLine]:
     amount, currency = payment.amount, payment.invoice.currency
     if payment.bank_amount is not None and payment.bank_line is not None:
         amount, currency = payment.bank_amount, payment.bank_line.currency
-    return BankLine.objects.filter(state=BankLine.State.OPEN, amount=-amount, currency=currency)
+    return BankLine.objects.filter(
+        CONFIRMED_LINE, state=BankLine.State.OPEN, amount=-amount, currency=currency
+    )
 
 
 @transaction.atomic

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from django.urls import reverse
 
-from engagements.billing import payments, reversals
+from engagements.billing import csv_confirmations, payments, reversals
 from engagements.billing.payment_models import Payment
 from engagements.billing.write_off_models import WriteOff
 from engagements.finance import closing_checklist, grants
@@ -16,7 +16,7 @@ from engagements.finance import closing_checklist, grants
 
 @dataclass(frozen=True)
 class Approval:
-    """One row of the queue; months and roles have no amount."""
+    """One row of the queue; files, months and roles have no amount."""
 
     label: str
     note: str
@@ -26,8 +26,11 @@ class Approval:
 
 
 def waiting() -> list[Approval]:
-    """Write-offs, reversals, payments keyed by hand, months and roles, by kind."""
-    return [*_write_offs(), *_reversals(), *_payments(), *_months(), *_roles()]
+    """Write-offs, reversals, payments keyed by hand, CSV files, months and roles, by kind."""
+    return [
+        *(*_write_offs(), *_reversals(), *_payments(), *_bank_files()),
+        *(*_months(), *_roles()),
+    ]
 
 
 def _write_offs() -> Iterator[Approval]:
@@ -65,6 +68,12 @@ def _payments() -> Iterator[Approval]:
             row.amount,
             row.invoice.currency,
         )
+
+
+def _bank_files() -> Iterator[Approval]:
+    for row in csv_confirmations.waiting():
+        note = f"CSV to confirm, imported by {row.imported_by}"
+        yield Approval(row.filename, note, reverse("bank-import", args=[row.pk]))
 
 
 def _months() -> Iterator[Approval]:

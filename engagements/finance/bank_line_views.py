@@ -205,6 +205,7 @@ def _line(
         "exchanging": exchanging or _exchange_form(line),
         "setting_aside": setting_aside or SetAsideForm(auto_id="id_aside_%s"),
         "can_edit": access.is_finance(request.user),
+        "awaits_confirmation": line.bank_import.awaits_confirmation,
     }
     status = UNPROCESSABLE if is_invalid else 200
     return render(request, "billing/bank_line.html", context, status=status)

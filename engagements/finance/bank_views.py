@@ -13,20 +13,21 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from engagements import access
 from engagements.access import actor
-from engagements.billing import bank_chain, bank_imports, reconciliation
+from engagements.billing import bank_chain, bank_imports, csv_confirmations, reconciliation
 from engagements.billing.bank_files import csv_file
 from engagements.billing.bank_forms import (
     BankFileForm,
     ColumnsForm,
     SetAsideForm,
 )
-from engagements.billing.bank_models import BankImport, BankLine
+from engagements.billing.bank_models import CONFIRMED_LINE, BankImport, BankLine
 from engagements.billing.line_proposals import Proposal, proposals
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.common.tables import amounts, as_csv
 from engagements.page_access import finance_page
 from engagements.payouts import bank_matching
+from engagements.people import second_person
 
 PER_PAGE = 100
 OPEN = BankLine.State.OPEN
@@ -62,6 +63,7 @@ def bank(request: HttpRequest) -> HttpResponse:
         "outgoing": outgoing[:PER_PAGE],
         "outgoing_count": outgoing.count(),
         "setting_aside": SetAsideForm(auto_id="id_outgoing_%s"),
+        "unconfirmed": csv_confirmations.waiting(),
         "balances": bank_chain.latest_balances(),
         "proposals": [(proposal, token(proposal)) for proposal in listed],
         "has_certain": any(proposal.is_certain for proposal in listed),
@@ -107,16 +109,22 @@ def record(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_page(request: HttpRequest, pk: int) -> HttpResponse:
     """The lines of a file (`format=csv` downloads them), or the form to choose its columns."""
-    row = BankImport.objects.select_related("imported_by").filter(pk=pk).first()
-    if row is None:
-        raise Http404("No such bank file.")
+    row = _import_of(pk)
     if row.repeated_count is None:
         return _columns(request, row)
     lines = row.lines.select_related("handled_by").prefetch_related("payments__invoice")
     if request.GET.get("format") == "csv":
         return as_csv(f"bank-{row.pk}", COLUMNS, map(_cells, lines))
     listed = Paginator(lines, PER_PAGE).get_page(request.GET.get("page"))
-    context = {"row": row, "listed": listed}
+    context = {
+        "row": row,
+        "listed": listed,
+        "alike": csv_confirmations.alike_lines(row) if row.awaits_confirmation else [],
+        "is_missing_second": second_person.is_missing(
+            by=actor(request), others=[row.imported_by_id], subject=row.subject
+        ),
+        "can_edit": access.is_finance(request.user),
+    }
     return render(request, "billing/bank_import.html", context)
 
 
@@ -152,6 +160,40 @@ def _columns(request: HttpRequest, row: BankImport) -> HttpResponse:
 
 @finance_page
 @require_POST
+def confirm(request: HttpRequest, pk: int) -> HttpResponse:
+    """Confirm the lines of a CSV as a second person, and match its refunds."""
+    row = _import_of(pk)
+    try:
+        csv_confirmations.confirm(bank_import=row, by=actor(request))
+    except ApplicationError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{row} confirmed.")
+        _match(request, _import_of(pk))
+    return redirect("bank-import", pk=pk)
+
+
+@finance_page
+@require_POST
+def keep(request: HttpRequest, pk: int) -> HttpResponse:
+    """Import the lines like the one with this `key` that were left out as known."""
+    row = _import_of(pk)
+    try:
+        csv_confirmations.keep(bank_import=row, key=request.POST.get("key", ""), by=actor(request))
+    except ApplicationError as error:
+        messages.error(request, str(error))
+    return redirect("bank-import", pk=pk)
+
+
+def _import_of(pk: int) -> BankImport:
+    row = BankImport.objects.select_related("imported_by").filter(pk=pk).first()
+    if row is None:
+        raise Http404("No such bank file.")
+    return row
+
+
+@finance_page
+@require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete a file that was not parsed yet."""
     row = BankImport.objects.filter(pk=pk).first()
@@ -171,7 +213,7 @@ def token(proposal: Proposal) -> str:
 
 def _open_lines() -> QuerySet[BankLine]:
     return (
-        BankLine.objects.filter(state=OPEN)
+        BankLine.objects.filter(CONFIRMED_LINE, state=OPEN)
         .select_related("bank_import")
         .defer("bank_import__content")
         .order_by("booked_on", "pk")

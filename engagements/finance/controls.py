@@ -22,6 +22,7 @@ WRITE_OFFS = "tests/engagements/billing/test_write_offs.py"
 REVERSALS = "tests/engagements/billing/test_reversals.py"
 REVENUE = "tests/engagements/ledger/test_revenue.py"
 CLOSING = "tests/engagements/ledger/test_closing_months.py"
+CSV = "tests/engagements/payouts/test_csv_confirmations.py"
 STEALING = "tests/engagements/proofs/test_stealing.py"
 
 
@@ -90,8 +91,8 @@ CONTROLS = (
         f"{TWO}::test_the_approver_does_not_pay",
     ),
     Control(
-        "The sender of a refund does not mark it as failed without a bank line that carries its "
-        "id, and so sends it once.",
+        "The sender of a refund neither marks it as failed nor matches its return, and so sends "
+        "it once.",
         "refund.same_person",
         "transfer.failed_by_another",
         f"{STEALING}::test_the_sender_of_a_refund_cannot_resend_it_alone",
@@ -133,6 +134,19 @@ CONTROLS = (
         "payment.same_person",
         "paymentconfirmation.second_person",
         f"{TWO}::test_a_keyed_payment_is_refunded_only_after_a_second_person_confirmed_it",
+    ),
+    Control(
+        "A CSV can be edited: none of its lines is a payment or shows a refund until another "
+        "person than its importer confirmed the file.",
+        "bank_file.same_person",
+        "bankimportconfirmation.second_person",
+        f"{CSV}::test_a_csv_counts_once_a_second_person_confirmed_it",
+    ),
+    Control(
+        "So a forged CSV neither pays an invoice, nor confirms a payment, nor returns a refund.",
+        "bank_file.unconfirmed",
+        "transfermatch.confirmed_file",
+        f"{CSV}::test_no_line_of_an_unconfirmed_csv_moves_money",
     ),
     Control(
         "No more is refunded than the confirmed payments.",

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 
 from engagements import access
 from engagements.access import actor
+from engagements.billing.bank_models import BankImport
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.billing.write_off_models import WriteOff
 from engagements.common.errors import ApplicationError
@@ -61,6 +62,10 @@ def _on(name: str, model: type[Proposal]) -> Callable[[HttpRequest, int], str]:
     return page
 
 
+def _bank_import(request: HttpRequest, pk: int) -> str:
+    return reverse("bank-import", args=[get_object_or_404(BankImport, pk=pk).pk])
+
+
 def _reversal(request: HttpRequest, pk: int) -> str:
     return reverse("reversal", args=[get_object_or_404(PaymentReversal, pk=pk).pk])
 
@@ -69,6 +74,7 @@ def _reversal(request: HttpRequest, pk: int) -> str:
 PAGES: dict[str, Callable[[HttpRequest, int], str]] = {
     "settlement": _settlement,
     "payment": _payment,
+    "bank_import": _bank_import,
     "measurement_dispute": _dispute,
     OverpaymentRefund.KIND: _overpayment,
     WriteOff.KIND: _invoice_of,

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from engagements.access import require_finance
-from engagements.billing import line_proposals, reconciliation
+from engagements.billing import csv_confirmations, line_proposals, reconciliation
 from engagements.billing import postings as line_postings
 from engagements.billing.bank_models import BankImport, BankLine
 from engagements.common import validation
@@ -42,9 +42,13 @@ class Outcome:
 def match_import(*, bank_import: BankImport, by: User) -> Outcome:
     """Match the open lines of a file that carry our ids, each in its own transaction.
 
-    Mails finance about lines that quote neither a refund nor an invoice.
+    A CSV waits until a second person confirmed it. Mails finance about lines that quote neither a
+    refund nor an invoice.
     """
     require_finance(by)
+    if bank_import.awaits_confirmation:
+        finance_mails.ask_for_csv_confirmation(bank_import=bank_import)
+        return Outcome(0, ())
     matched, errors = 0, []
     unnamed = Q(end_to_end_id="", batch_id="")
     for line in bank_import.lines.filter(state=State.OPEN).exclude(unnamed):
@@ -144,6 +148,7 @@ def _require_matched_with(line: BankLine, targets: Sequence[Refund]) -> None:
 
 
 def _require_matchable(line: BankLine, targets: Sequence[Refund]) -> None:
+    csv_confirmations.require_confirmed(line)
     if line.state == State.ASSIGNED:
         raise ApplicationError(
             "This line is already assigned to an invoice.", code="bank_line.assigned"
@@ -163,21 +168,18 @@ def _require_matchable(line: BankLine, targets: Sequence[Refund]) -> None:
 
 
 def _require_another(line: BankLine, targets: Sequence[Refund], by: User) -> None:
-    """Require another person than the sender to take a line without our id for a return.
+    """Require another person than the sender to match a return.
 
     Otherwise the sender could take a customer's payment for it, and send the refund again.
     """
     for target in targets:
-        if not line.is_credit or not isinstance(target, Transfer):
-            continue
-        if line.end_to_end_id.upper() != target.end_to_end_id.upper():
+        if line.is_credit and isinstance(target, Transfer):
             second_person.require(
                 by=by,
                 others=[target.started_by_id],
                 subject=target.settlement.subject,
                 code="refund.same_person",
-                message="You sent this refund, and the line does not name it: another person of "
-                "finance matches its return.",
+                message="You sent this refund: another person of finance matches its return.",
             )
 
 

@@ -9,11 +9,10 @@ from django.db.models import F, Q
 
 from benchmarks.triggers import AppendOnly
 from engagements.billing.bank_models import BankLine
+from engagements.billing.payment_triggers import confirmed_file
 from engagements.payouts.models import Transfer
 from engagements.payouts.overpayment_models import OverpaymentRefund
-from engagements.payouts.triggers import (
-    CHECK_MATCH,
-)
+from engagements.payouts.triggers import CHECK_MATCH
 
 
 class TransferMatch(models.Model):
@@ -71,7 +70,7 @@ class TransferMatch(models.Model):
                 violation_error_message="The bank's charge is at most half of a returned refund.",
             ),
         ]
-        triggers: ClassVar = [AppendOnly(), CHECK_MATCH]
+        triggers: ClassVar = [AppendOnly(), CHECK_MATCH, confirmed_file("transfermatch")]
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()}: {self.transfer or self.overpayment_refund}"

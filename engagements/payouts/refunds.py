@@ -121,9 +121,8 @@ def mark_failed(
 ) -> Settlement:
     """Record a failed transfer. The refund may be retried or the settlement voided.
 
-    The sender may not, or one person could send an approved refund again; a bank line that
-    returns it needs no other person (`record_return`). `attempt` is the one shown to `by`:
-    declined when another is on its way.
+    The sender may not, or one person could send an approved refund again. `attempt` is the one
+    shown to `by`: declined when another is on its way.
     """
     row, engagement = locked(settlement)
     require_finance(by)
@@ -142,7 +141,7 @@ def mark_failed(
         others=[transfer.started_by_id],
         subject=row.subject,
         code="refund.same_person",
-        message="You sent this refund: another person of finance, or a bank line, fails it.",
+        message="You sent this refund: another person of finance marks it as failed.",
     )
     return _fail(transfer, row, engagement, why, by=by, valued_on=timezone.localdate())
 
@@ -186,9 +185,8 @@ def record_return(
 ) -> Settlement:
     """Fail a transfer that a bank line returns, under way or paid: its refund may be retried.
 
-    By the sender only if the line carries the transfer's id.
-    The line is matched to the transfer before. `valued_on` is its value date; None for today. A
-    closed engagement is reopened.
+    Not by its sender. The line is matched to the transfer before. `valued_on` is its value date;
+    None for today. A closed engagement is reopened.
     """
     row, engagement = locked(transfer.settlement)
     require_finance(by)

@@ -189,18 +189,12 @@ APPROVER_SET_NO_ACCOUNT = second_person(
     operation=pgtrigger.Insert,
 )
 
-# Otherwise one person would send an approved refund again and again. The bank's own answer is a
-# line that carries the transfer's id.
+# Otherwise one person would send an approved refund again and again.
 FAILED_BY_ANOTHER = second_person(
     name="failed_by_another",
     code="transfer.failed_by_another",
     by="NEW.failed_by_id",
-    others=(
-        "(SELECT NEW.started_by_id WHERE NOT EXISTS (SELECT 1 FROM engagements_transfermatch match"
-        " JOIN engagements_bankline line ON line.id = match.line_id"
-        " WHERE match.transfer_id = NEW.id AND match.kind = 'returned'"
-        " AND upper(line.end_to_end_id) = upper(NEW.end_to_end_id)))",
-    ),
+    others=("NEW.started_by_id",),
     subject="'settlement:' || NEW.settlement_id",
     operation=pgtrigger.Update,
     condition=pgtrigger.Q(new__failed_by__isnull=False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engagements.billing.bank_models import BankImport
 from engagements.common import links
 from engagements.common.dates import in_words
 from engagements.common.money import format_money
@@ -40,6 +41,17 @@ def warn_of_refund_day(*, settlement: Settlement) -> None:
         f"It is {settlement.get_state_display().lower()}.\n\n"
         f"{links.to_page('settlement', settlement.pk)}\n",
         but=None,
+    )
+
+
+def ask_for_csv_confirmation(*, bank_import: BankImport) -> None:
+    """Mail the others of finance once about a CSV that one of them confirms."""
+    write_all(
+        key=f"finance:{bank_import.subject}",
+        subject=f"Bank file to confirm: {bank_import.filename}",
+        body=f"{bank_import.imported_by} imported {bank_import.filename}. Compare it with the bank "
+        f"and confirm it.\n\n{links.to_page('bank-import', bank_import.pk)}\n",
+        but=bank_import.imported_by,
     )
 
 

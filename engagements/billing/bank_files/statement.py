@@ -14,6 +14,8 @@ from engagements.common import money
 # Placeholders for a missing reference.
 NO_REFERENCE = frozenset({"", "NOTPROVIDED", "NONREF", "NONE", "NOT PROVIDED"})
 REFERENCE_CHARACTERS = 80
+# Begins the references of lines for which the bank gave none.
+UNNAMED = "Bank entry "
 # Other years are errors of the file: the ledger would be dated in them.
 YEARS = range(2000, 2100)
 
@@ -26,9 +28,10 @@ class UnreadableFile(ValueError):
 class StatementLine:
     """A booked line: positive for money in, negative for money out.
 
-    `key` is the same for the same line in any file. `end_to_end_id` and `batch_id` are the ids
-    that a payer gave to a transfer and to its file. `is_reversal` marks a line that undoes
-    another; `return_reason` is the bank's reason for a returned transfer.
+    `key` is the same for the same line in any file. Two payments that are alike, without a
+    reference of the bank's, cannot be told apart: they have the same `base`. `end_to_end_id` and
+    `batch_id` are the ids that a payer gave to a transfer and to its file. `is_reversal` marks a
+    line that undoes another; `return_reason` is the bank's reason for a returned transfer.
     """
 
     booked_on: date
@@ -39,6 +42,7 @@ class StatementLine:
     text: str
     reference: str = ""
     key: str = ""
+    base: str = ""
     valued_on: date | None = None
     end_to_end_id: str = ""
     batch_id: str = ""
@@ -110,9 +114,22 @@ def with_keys(lines: Iterable[StatementLine], *, account: str) -> tuple[Statemen
         )
         base = "\x1f".join((account, *facts, *details))
         count[base] += 1
-        key = "sha256:" + hashlib.sha256(f"{base}\x1f{count[base]}".encode()).hexdigest()
-        reference = bank_reference[:REFERENCE_CHARACTERS] or f"Bank entry {key[7:19]}"
-        if count[base] > 1 and bank_reference:
+        if not bank_reference:
+            done.append(numbered(replace(line, base=base), count[base]))
+            continue
+        reference = bank_reference[:REFERENCE_CHARACTERS]
+        if count[base] > 1:
             reference = f"{bank_reference[: REFERENCE_CHARACTERS - 8]} ({count[base]})"
-        done.append(replace(line, key=key, reference=reference))
+        done.append(replace(line, key=entry_key(base, count[base]), reference=reference))
     return tuple(done)
+
+
+def entry_key(base: str, number: int) -> str:
+    """The key of the line with this number among those that are alike."""
+    return "sha256:" + hashlib.sha256(f"{base}\x1f{number}".encode()).hexdigest()
+
+
+def numbered(line: StatementLine, number: int) -> StatementLine:
+    """A line without the bank's reference, as the one with this number among those alike."""
+    key = entry_key(line.base, number)
+    return replace(line, key=key, reference=f"{UNNAMED}{key[7:19]}")

@@ -46,7 +46,7 @@ def keyed(world: World, invoice: Invoice) -> Payment:
 
 def line_of(world: World, amount: Decimal, key: str = "k", **texts: str) -> BankLine:
     bank_import = BankImport.objects.create(
-        format="csv", filename="a.csv", content=b"", digest=key, imported_by=world.finance
+        format="camt053", filename="a.xml", content=b"", digest=key, imported_by=world.finance
     )
     return BankLine.objects.create(
         bank_import=bank_import,

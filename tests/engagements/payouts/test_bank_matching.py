@@ -58,8 +58,9 @@ def named(transfer: Transfer, *, reason: str = "") -> str:
 
 
 def matched(world: World, content: bytes) -> BankLine:
+    """The line of a file that somebody else than the sender of its refund matches."""
     row = imported(world, content)
-    outcome = bank_matching.match_import(bank_import=row, by=world.finance)
+    outcome = bank_matching.match_import(bank_import=row, by=world.controller)
     assert outcome.errors == ()
     return row.lines.get()
 
@@ -195,7 +196,7 @@ def test_a_bank_line_is_evidence_once(world: World) -> None:
             TransferMatch.objects.create(
                 line=line, kind="returned", transfer=transfer, amount=transfer.amount
             )
-    # The line does not name the refund, so that its sender does not take it for a return.
+    # Its sender does not take a line for a return.
     with declined("refund.same_person"):
         bank_matching.match(line=line, targets=[transfer], by=world.finance)
     bank_matching.match(line=line, targets=[transfer], by=world.controller)

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.billing import payments, reversals, write_offs
+from engagements.billing import csv_confirmations, payments, reversals, write_offs
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.common.errors import ApplicationError
@@ -26,6 +26,7 @@ from engagements.people.models import Role, User
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.database_constraints import violates
+from tests.engagements.payouts.test_csv_confirmations import csv
 from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, today, undone
 from tests.errors import declined
@@ -116,7 +117,9 @@ def _proposed(world: World, owner: User) -> tuple[Steps, periods.Period]:
     last = (today().replace(day=1) - timedelta(days=1)).replace(day=1)
     month = periods.propose(month=last, checklist=[], note="", by=owner)
     grant = grants.confirm(grant=grants.propose(user=world.nobody, by=world.admin), by=owner)
+    file = csv(world, ("5.00", "x"), by=owner)
     return {
+        file.subject: lambda by: csv_confirmations.confirm(bank_import=file, by=by),
         refund.subject: lambda by: overpayment_refunds.send(refund=refund, by=by),
         kept.subject: lambda by: payments.confirm(payment=kept, by=by),
         loss.subject: lambda by: write_offs.approve(write_off=loss, by=by),

@@ -14,8 +14,8 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import transaction
 from django.utils import timezone
 
-from engagements.billing import payments, write_offs
-from engagements.billing.bank_models import BankLine
+from engagements.billing import csv_confirmations, payments, reconciliation, write_offs
+from engagements.billing.bank_models import BankImportConfirmation, BankLine
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.billing.reversal_models import PaymentReversal
@@ -39,6 +39,7 @@ from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.database_constraints import violates, write
 from tests.engagements.billing.test_bank_imports import imported, statement
+from tests.engagements.payouts.test_csv_confirmations import csv
 from tests.engagements.world import (
     World,
     contract_of,
@@ -60,6 +61,7 @@ class Scene:
         self.first = self._invent(missed, Decimal(0), thief)
         self.second = self._invent(over, Decimal(720), thief)
         self.over = over
+        self.file = csv(world, (f"{missed.gross:.2f}", missed.reference), by=thief)
         world.conclude(world.request(contract_of(missed)), "missed")
         self.settlement = Settlement.objects.get(contract_version=contract_of(missed))
 
@@ -80,6 +82,12 @@ class Scene:
         return {
             "confirm refunded payment": lambda by: payments.confirm(payment=self.first, by=by),
             "confirm overpayment": lambda by: payments.confirm(payment=self.second, by=by),
+            "confirm forged CSV": lambda by: csv_confirmations.confirm(
+                bank_import=self.file, by=by
+            ),
+            "confirm by forged CSV": lambda by: reconciliation.confirm_payment(
+                line=self.file.lines.get(), payment=self.first, by=by
+            ),
             "set account": lambda by: refund_accounts.add(
                 customer=world.customer, holder=by.name, iban=IBAN, bic="", by=by
             ),
@@ -120,6 +128,7 @@ def marks() -> frozenset[str]:
     return frozenset(
         [
             *(f"payment {pk}" for pk in _keys(Payment, confirmation__isnull=False)),
+            *(f"file {key}" for key in _keys(BankImportConfirmation)),
             *(f"account {pk} {by}" for pk, by in BankAccount.objects.values_list("pk", "added_by")),
             *(f"settlement {s} {by}" for s, by in _rows(Settlement, "state", "approved_by")),
             *(f"refund {s} {by}" for s, by in _rows(OverpaymentRefund, "state", "proposed_by")),

@@ -28,6 +28,18 @@ ATTACKS = (
         " VALUES ({keyed}, {thief}, now())",
     ),
     (
+        "bankimportconfirmation.second_person",
+        "INSERT INTO engagements_bankimportconfirmation"
+        " (bank_import_id, confirmed_by_id, confirmed_at) VALUES ({file}, {thief}, now())",
+    ),
+    (
+        "payment.confirmed_file",
+        "INSERT INTO engagements_payment (invoice_id, kind, amount, received_on, reference,"
+        " bank_line_id, recorded_by_id, recorded_at) SELECT invoice_id, kind, amount, received_on,"
+        " 'forged', {line}, recorded_by_id, now() FROM engagements_payment WHERE id = {keyed}",
+    ),
+    ("bankimport.original", "UPDATE engagements_bankimport SET format = 'camt053'"),
+    (
         "bankaccountconfirmation.signatory",
         "INSERT INTO engagements_bankaccountconfirmation"
         " (account_id, confirmed_by_id, confirmed_at, usable_from)"
@@ -121,6 +133,8 @@ def test_raw_sql_as_the_site_s_role_moves_no_money_for_one_person(world: World) 
     names = {
         "thief": thief.pk,
         "approval": f"approved_by_id = {thief.pk}, decided_at = now()",
+        "file": scene.file.pk,
+        "line": scene.file.lines.get().pk,
         "keyed": scene.second.pk,
         "account": account.pk,
         "confirmed": confirmed.pk,

@@ -83,11 +83,14 @@ class BankActions(SettlementActions):
         else:
             assert refund.left is not None  # set when it was sent
             name, state, currency = refund.left.reference, refund.state, refund.invoice.currency
+        sent = refund.started_by if isinstance(refund, Transfer) else refund.sent_by
+        # The sender is declined.
+        by = self.world.controller if sent == self.world.finance else self.world.finance
         sign = 1 if kind == "returned" else -1
         line = self._line(sign * refund.amount, currency, name)
         done = self.ask(
             f"match {kind}",
-            lambda: bank_matching.match(line=line, targets=[refund], by=self.world.finance),
+            lambda: bank_matching.match(line=line, targets=[refund], by=by),
             twice=True,
         )
         if done and kind == "returned" and state == "paid":

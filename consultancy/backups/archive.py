@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import pyrage
 from django.db import connection, transaction
@@ -138,20 +138,26 @@ def _write_tar(packed: IO[bytes]) -> Manifest:
         return manifest
 
 
+class _Readable(Protocol):
+    """A file, or one that Django's storage opened."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
 class _Hashing:
     """A reader that hashes its input."""
 
-    def __init__(self, source: object) -> None:
+    def __init__(self, source: _Readable) -> None:
         self.source = source
         self.digest = hashlib.sha256()
 
-    def read(self, size: int = -1) -> bytes:
-        chunk: bytes = self.source.read(size)  # type: ignore[attr-defined]
+    def read(self, size: int = -1, /) -> bytes:
+        chunk = self.source.read(size)
         self.digest.update(chunk)
         return chunk
 
 
-def _add(tar: tarfile.TarFile, manifest: Manifest, name: str, source: object, size: int) -> None:
+def _add(tar: tarfile.TarFile, manifest: Manifest, name: str, source: _Readable, size: int) -> None:
     member = tarfile.TarInfo(name)
     member.size = size
     hashing = _Hashing(source)

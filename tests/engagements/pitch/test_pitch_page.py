@@ -48,7 +48,9 @@ def test_the_answer_is_for_no_cache_and_no_search_engine(client: Client) -> None
     response = client.get(URL, NUMBERS)
     assert response["Cache-Control"] == "private, no-store"
     assert response["X-Robots-Tag"] == "noindex, nofollow"
-    assert "script-src 'self'" in response["Content-Security-Policy"]
+    policy = response["Content-Security-Policy"]
+    assert "script-src 'self'; style-src 'self';" in policy
+    assert "unsafe" not in policy
 
 
 def test_what_is_sent_becomes_a_link_that_gives_the_same_answer(client: Client) -> None:

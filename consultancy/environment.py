@@ -17,6 +17,19 @@ HSTS_SECONDS = 30 * 24 * 3600
 # The least that https://hstspreload.org accepts.
 HSTS_PRELOAD_SECONDS = 365 * 24 * 3600
 HOW_TO_GENERATE = 'python -c "import secrets; print(secrets.token_urlsafe(50))"'
+# May also be given by file: NAME_FILE is the path, as of a mounted secret.
+SECRETS = frozenset(
+    {
+        "BROKER_URL",
+        "DATABASE_URL",
+        "EMAIL_URL",
+        "TWOFOLD_METRICS_TOKEN",
+        "TWOFOLD_OIDC_CLIENT_SECRET",
+        "TWOFOLD_RECORDS_ACCESS_KEY",
+        "TWOFOLD_RECORDS_SECRET_KEY",
+        "TWOFOLD_SECRET_KEY",
+    }
+)
 # Words of example keys.
 PLACEHOLDERS = (
     "changeme",
@@ -80,7 +93,21 @@ class Environment:
         """The value, or None."""
         self.names.add(name)
         value: str | None = self.reader.str(name, default=None)
+        if value is None and name in SECRETS:
+            return self._secret_file(f"{name}_FILE")
         return value
+
+    def _secret_file(self, name: str) -> str | None:
+        """The content of the file that a variable names, without the final line break."""
+        file = self.reader.str(name, default=None)
+        if file is None:
+            return None
+        try:
+            return Path(file).read_text().rstrip("\r\n") or None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ImproperlyConfigured(
+                f"{name} names {file}, which cannot be read: {error}"
+            ) from error
 
     def required(self, name: str, *, why: str) -> str:
         """The value; ImproperlyConfigured with `why` when it is unset."""

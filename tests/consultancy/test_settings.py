@@ -11,6 +11,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from consultancy import processes
+from consultancy.environment import SECRETS
 from tests.consultancy.settings_loader import ROOT, production, start
 
 
@@ -62,6 +63,21 @@ def test_production_rejects_a_missing_or_unsafe_variable_by_name(
 ) -> None:
     with pytest.raises(ImproperlyConfigured, match=f"^{name} "):
         start(production(**{name: value}))
+
+
+def test_secrets_are_read_from_files(tmp_path: Path) -> None:
+    given = production()
+    by_file = {}
+    for name in sorted(SECRETS & given.keys()):
+        (tmp_path / name).write_text(f"{given.pop(name)}\n")
+        by_file[f"{name}_FILE"] = str(tmp_path / name)
+    settings = start(given | by_file)
+    assert settings["SECRET_KEY"] == (tmp_path / "TWOFOLD_SECRET_KEY").read_text().strip()
+    assert settings["DATABASES"]["default"]["HOST"] == "db.example.org"
+    assert settings["EMAIL_HOST"] == "mail.example.org"
+    (tmp_path / "BROKER_URL").unlink()
+    with pytest.raises(ImproperlyConfigured, match=r"^BROKER_URL_FILE "):
+        start(given | by_file)
 
 
 def test_a_bucket_needs_its_keys() -> None:

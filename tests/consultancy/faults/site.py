@@ -127,18 +127,17 @@ class Site:
         headers = {"X-CSRFToken": "c" * 32, **more.pop("headers", {})}
         cookies = {"csrftoken": "c" * 32}
         if by is not None:
-            cookies["sessionid"] = self._session_of(by)
+            cookies["sessionid"] = self.sessions[by.pk]
         base = f"http://127.0.0.1:{self.port}"
         with httpx.Client(base_url=base, cookies=cookies, timeout=40, trust_env=False) as client:
             return client.request(method, path, headers=headers, **more)
 
-    def _session_of(self, person: User) -> str:
-        """The key of a session that this person begins at first and keeps."""
-        if person.pk not in self.sessions:
+    def sign_in(self, *people: User) -> None:
+        """Sign people in anew: steps with money need a sign-in of the last minutes."""
+        for person in people:
             browser = Client()
             sign_in(browser, person)
             self.sessions[person.pk] = browser.cookies["sessionid"].value
-        return self.sessions[person.pk]
 
     def _environment(self) -> dict[str, str]:
         given = processes.environment(

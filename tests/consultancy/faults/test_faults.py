@@ -34,7 +34,9 @@ def test_the_table_has_every_fault() -> None:
 
 def begun(site: Site) -> Work:
     """An engagement in force, with nothing left to render."""
-    work = Work.begin(site, stories.opened(), "Faults")
+    opened = stories.opened()
+    site.sign_in(opened.consultant, opened.finance, opened.second)
+    work = Work.begin(site, opened, "Faults")
     issue_due_documents()
     return work
 

@@ -24,6 +24,7 @@ from consultancy.environment import Environment
 from engagements import documents
 from engagements.billing.models import Invoice
 from engagements.notifications.models import Mail
+from engagements.people.models import User
 from engagements.settlements.models import Settlement
 from tests import referee_key
 from tests.consultancy.faults.cases import CASES, Case
@@ -65,11 +66,13 @@ class Breaker:
 
     site: Site
     draw: random.Random
+    people: list[User]
     played: Counter[tuple[str, str]] = field(default_factory=Counter)
     log: list[str] = field(default_factory=list)
 
     def step(self, name: str, act: Callable[[], object], done: Callable[[], bool]) -> None:
         """Do one step of the work through a fault, repeating it as a person would."""
+        self.site.sign_in(*self.people)
         case = self.draw.choice(CASES)
         starts_s, lasts_s = self.draw.uniform(0, 1.5), self.draw.uniform(0.2, LONGEST_FAULT_S)
         self.log.append(
@@ -152,16 +155,15 @@ def finished() -> bool:
 def test_random_faults_lose_nothing_and_double_nothing(site: Site) -> None:
     print(f"seed {SEED}")
     referee_key.register()
-    breaker = Breaker(site, random.Random(SEED))
     opened, lives = stories.opened(), 0
+    people = [opened.consultant, opened.finance, opened.second]
+    breaker = Breaker(site, random.Random(SEED), people)
     try:
         while breaker.played.total() < FAULTS:
             lives += 1
             work = Work.begin(site, opened, f"Life {lives}")
             stories.paid(work.story, 2)
             site.record.unlink(missing_ok=True)
-            for person in (opened.consultant, opened.finance, opened.second):
-                site.get("/", by=person)
             live(breaker, work)
             until(lambda: asked(finished), LIMIT_S, doing=lambda: asked(as_after_a_day))
             check_everything()

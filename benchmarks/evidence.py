@@ -92,10 +92,7 @@ def examine(*, run: Run, content: bytes) -> tuple[Recomputed, SigningKey]:
 
 def _check_nonces(run: Run, found: dict[str, str]) -> None:
     """Raise RecordRejected unless the record was measured in this attempt of this run."""
-    issued = {"site": run.nonce}
-    if run.customer_nonce:
-        issued["customer"] = run.customer_nonce
-    if found != issued and (found or settings.TWOFOLD_REQUIRED_NONCES):
+    if found != run.nonces and (found or settings.TWOFOLD_REQUIRED_NONCES):
         raise RecordRejected(
             "The record does not contain the nonces of this run: it was measured for another one, "
             "or without them.",

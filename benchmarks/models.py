@@ -129,6 +129,12 @@ class Run(Job):
     def __str__(self) -> str:
         return f"run {self.pk}"
 
+    @property
+    def nonces(self) -> dict[str, str]:
+        """The nonces that the record of this attempt contains, by issuer."""
+        given = {"customer": self.customer_nonce} if self.customer_nonce else {}
+        return {"site": self.nonce, **given}
+
 
 class BenchmarkCheck(Job):
     """A trial of a customer's benchmark folder, as `twofold check` does it.

@@ -9,10 +9,13 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from celery import shared_task
+from django.conf import settings
 
+from benchmarks.limits import limits
 from benchmarks.measuring import checking, stopping, supervisor
 from benchmarks.measuring.device import DeviceBusy, devices_of, locked
 from benchmarks.models import BenchmarkCheck, Run
@@ -62,7 +65,8 @@ def _on_device(
     devices = devices_of(document["hardware"], documents.ranks(document))
     try:
         # Lock the devices before claiming: waiting must not use up a lease or an attempt.
-        with locked(*devices) as locks:
+        home, wait_s = Path(settings.TWOFOLD_HOME), limits().device_wait_s
+        with locked(*devices, home=home, wait_s=wait_s) as locks:
             if stopping.is_requested():
                 leases.postpone(type(job), job.pk)
                 return "worker stopping"

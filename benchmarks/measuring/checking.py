@@ -9,7 +9,8 @@ from django.conf import settings
 
 from benchmarks.errors import BenchmarkError, StaleAttempt
 from benchmarks.measuring import outcomes
-from benchmarks.measuring.watching import LeaseLost, Watch, WorkerStopping, own_folder
+from benchmarks.measuring.job_watching import JobWatch
+from benchmarks.measuring.watching import LeaseLost, WorkerStopping, own_folder
 from benchmarks.models import BenchmarkCheck
 from benchmarks.records import documents
 from benchmarks.services import checks, leases
@@ -41,7 +42,7 @@ def check(claimed: BenchmarkCheck, *, device_locks: tuple[int, ...]) -> str:
     return "passed" if checked is not None else "to be changed"
 
 
-class CheckWatch(Watch):
+class CheckWatch(JobWatch):
     """One attempt at a check, from the document to the checked one."""
 
     def __init__(

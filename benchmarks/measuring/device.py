@@ -8,10 +8,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from django.conf import settings
-
-from benchmarks.limits import limits
-
 # NVIDIA's kernel module lists its GPUs here, one folder each, named by bus address.
 _GPUS = Path("/proc/driver/nvidia/gpus")
 
@@ -49,24 +45,25 @@ def _uuid_in(file: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def locked(*devices: str) -> Iterator[tuple[int, ...]]:
+def locked(*devices: str, home: Path, wait_s: float) -> Iterator[tuple[int, ...]]:
     """Lock all devices or none; yields the locks' file descriptors. Raises DeviceBusy after a wait.
 
     In one order everywhere, so that two runs never hold a part of each other's. The measuring
     process inherits the descriptors, so the kernel releases the locks only when the worker and all
-    its descendants have ended. Workers on one machine must share `settings.TWOFOLD_HOME`.
+    its descendants have ended. Workers on one machine must share `home`.
     """
     with contextlib.ExitStack() as stack:
-        yield tuple(stack.enter_context(_locked(device)) for device in sorted(set(devices)))
+        ordered = sorted(set(devices))
+        yield tuple(stack.enter_context(_locked(each, home, wait_s)) for each in ordered)
 
 
 @contextlib.contextmanager
-def _locked(device: str) -> Iterator[int]:
-    folder = Path(settings.TWOFOLD_HOME) / "devices"
+def _locked(device: str, home: Path, wait_s: float) -> Iterator[int]:
+    folder = home / "devices"
     folder.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", device)
     with open(folder / f"{name}.lock", "ab") as lock:
-        deadline = time.monotonic() + limits().device_wait_s
+        deadline = time.monotonic() + wait_s
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

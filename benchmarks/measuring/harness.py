@@ -9,10 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from django.conf import settings
-
-from benchmarks.limits import limits
 from benchmarks.measuring import watchdog
+from benchmarks.measuring.limits import Limits
 from benchmarks.records.signatures import KEY_FILE_VARIABLE, KEY_VARIABLE
 
 CHUNK_BYTES = 64 * 1024
@@ -39,27 +37,31 @@ PASSED_ON = (
     "OMP_NUM_THREADS",
 )
 
-
-def harness_command() -> list[str]:
-    """The referee's command line; `settings.TWOFOLD_HARNESS_COMMAND` overrides it."""
-    # -P: never import from the scratch folder, which is the working directory.
-    own = [sys.executable, "-P", "-m", "benchmarks.harness"]
-    return list(getattr(settings, "TWOFOLD_HARNESS_COMMAND", own))
+# -P: never import from the scratch folder, which is the working directory.
+COMMAND = (sys.executable, "-P", "-m", "benchmarks.harness")
 
 
 class Harness:
     """A measuring process with its descendants; the context ends them all."""
 
-    def __init__(self, arguments: list[str], *, folder: Path, keep_open: Sequence[int]) -> None:
+    def __init__(
+        self,
+        arguments: list[str],
+        *,
+        folder: Path,
+        keep_open: Sequence[int],
+        limits: Limits,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
         watched = [sys.executable, "-I", watchdog.__file__, str(os.getpid()), str(folder)]
-        self.limits = limits()
+        self.limits = limits
         self.stderr = b""
         self.output_bytes = 0
         self.cut_lines = 0
         self._line = bytearray()
         self._skipping = False
         self._process = subprocess.Popen(
-            [*watched, *harness_command(), *arguments],
+            [*watched, *command, *arguments],
             cwd=folder,
             env=_environment(folder),
             stdin=subprocess.DEVNULL,

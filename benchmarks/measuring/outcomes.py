@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.limits import limits
 from benchmarks.text import last_line, readable
 
 UNUSABLE = 2
@@ -16,14 +15,16 @@ class Failed(BenchmarkError):
     """The run ends without a record."""
 
 
-def record_of(*, status: int, record: Path, stderr: bytes, message: str) -> bytes:
+def record_of(
+    *, status: int, record: Path, stderr: bytes, message: str, largest_bytes: int
+) -> bytes:
     """The bytes of the record file; raises Failed when there is none to use.
 
     `status` is the exit status (128+N for signal N), `message` that of the `failed` event.
     """
     error = last_line(stderr.decode("utf-8", "replace"))
     if status == 0:
-        return _read(record, error)
+        return _read(record, error, largest_bytes)
     if status == UNUSABLE:
         raise Failed(
             f"The benchmark or the candidate cannot be used: {error or message}",
@@ -82,8 +83,7 @@ def not_stored(error: OSError) -> Failed:
     )
 
 
-def _read(record: Path, error_text: str) -> bytes:
-    largest = limits().record_bytes
+def _read(record: Path, error_text: str, largest: int) -> bytes:
     try:
         with record.open("rb") as opened:
             content = opened.read(largest + 1)

@@ -2,7 +2,6 @@
 
 import logging
 import time
-from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections
@@ -10,8 +9,9 @@ from django.db import DatabaseError, InterfaceError, OperationalError, close_old
 from benchmarks.errors import RecordRejected, StaleAttempt
 from benchmarks.limits import limits
 from benchmarks.measuring import outcomes, stopping
-from benchmarks.measuring.progress import Progress
-from benchmarks.measuring.watching import LeaseLost, Watch, WorkerStopping, own_folder
+from benchmarks.measuring.job_watching import JobWatch
+from benchmarks.measuring.measurements import Measurement, MeasurementWatch
+from benchmarks.measuring.watching import LeaseLost, WorkerStopping, own_folder
 from benchmarks.models import Run
 from benchmarks.services import leases, runs
 
@@ -73,44 +73,22 @@ def _heartbeat_between_tries(run: Run) -> None:
         raise LeaseLost
 
 
-class RunWatch(Watch):
-    """One attempt at a run, from its files to the bytes of a record."""
+class RunWatch(JobWatch, MeasurementWatch):
+    """One attempt at a run by a worker of this site."""
 
-    def __init__(self, run: Run, *, folder: Path, device_locks: tuple[int, ...]) -> None:
-        super().__init__(run, folder=folder, device_locks=device_locks)
-        self.run = run
-        self.progress = Progress()
+    job: Run
 
-    def wait(self) -> bytes:
-        """Wait for the record's bytes. Raises outcomes.Failed, LeaseLost or WorkerStopping."""
-        record = self.folder / "record.json"
-        status = self.supervise(self._arguments(record))
-        return outcomes.record_of(
-            status=status, record=record, stderr=self.stderr, message=self.progress.failure
+    def measurement(self) -> Measurement:
+        run = self.job
+        return Measurement(
+            benchmark=bytes(run.benchmark.canonical),
+            filename=run.solution.filename,
+            source=run.solution.source.encode(),
+            nonces=run.nonces,
+            required_isolation=settings.TWOFOLD_REQUIRED_ISOLATION,
         )
-
-    def read(self, line: bytes, *, at_s: float) -> bool:
-        return self.progress.read(line, at_s=at_s)
 
     def store(self) -> bool:
         return runs.report_progress(
-            run_id=self.run.pk, attempt=self.run.attempt, progress=self.progress.as_data()
+            run_id=self.job.pk, attempt=self.job.attempt, progress=self.progress.as_data()
         )
-
-    @property
-    def ignored_lines(self) -> int:
-        return self.progress.ignored_lines
-
-    def _arguments(self, record: Path) -> list[str]:
-        benchmark = self.folder / "benchmark.json"
-        benchmark.write_bytes(bytes(self.run.benchmark.canonical))
-        # In a folder of its own, because its name could shadow a module.
-        solution = self.folder / "candidate" / self.run.solution.filename
-        solution.parent.mkdir()
-        solution.write_bytes(self.run.solution.source.encode())
-        arguments = ["run", str(benchmark), str(solution), "--out", str(record), "--progress"]
-        arguments += ["--nonce", f"site={self.run.nonce}"]
-        if self.run.customer_nonce:
-            arguments += ["--nonce", f"customer={self.run.customer_nonce}"]
-        required = ",".join(settings.TWOFOLD_REQUIRED_ISOLATION)
-        return [*arguments, "--require-isolation", required] if required else arguments

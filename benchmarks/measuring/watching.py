@@ -1,20 +1,17 @@
-"""Watch the process of a claimed job: extend its lease, enforce limits, store its progress."""
+"""Watch the measuring process of a job: extend its lease, enforce limits, store its progress."""
 
 import logging
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
-from django.db import DatabaseError, InterfaceError, close_old_connections
-
-from benchmarks.jobs import Job
-from benchmarks.limits import limits
-from benchmarks.measuring import outcomes, stopping, watchdog
-from benchmarks.measuring.harness import STDERR_KEPT_BYTES, Harness
-from benchmarks.services import leases
+from benchmarks.measuring import outcomes, watchdog
+from benchmarks.measuring.harness import COMMAND, STDERR_KEPT_BYTES, Harness
+from benchmarks.measuring.limits import Limits
 from benchmarks.text import readable
 
 logger = logging.getLogger(__name__)
@@ -42,13 +39,30 @@ def own_folder() -> Iterator[Path]:
 
 
 class Watch(ABC):
-    """One attempt at a job, while its process runs."""
+    """One attempt at a job, while its process runs.
 
-    def __init__(self, job: Job, *, folder: Path, device_locks: tuple[int, ...]) -> None:
-        self.job = job
+    `unreachable` are the errors of `extend` and `store` that may pass. They are retried for
+    `patience_s` since the lease was extended last.
+    """
+
+    unreachable: ClassVar[tuple[type[Exception], ...]]
+
+    def __init__(
+        self,
+        name: object,
+        *,
+        folder: Path,
+        device_locks: tuple[int, ...],
+        limits: Limits,
+        command: Sequence[str] = COMMAND,
+        patience_s: float | None = None,
+    ) -> None:
+        self.name = name
         self.folder = folder
         self.device_locks = device_locks
-        self.limits = limits()
+        self.limits = limits
+        self.command = command
+        self.patience_s = limits.lease_s if patience_s is None else patience_s
         self.started = self.last_beat = self.last_extended = self.last_event = time.monotonic()
         self.last_stored = 0.0
         self.unstored = False
@@ -62,6 +76,18 @@ class Watch(ABC):
     def store(self) -> bool:
         """Store the progress; False when the attempt is stale."""
 
+    @abstractmethod
+    def extend(self) -> bool:
+        """Extend the lease; False when the attempt is stale."""
+
+    @abstractmethod
+    def is_stopping(self) -> bool:
+        """Whether the worker is shutting down."""
+
+    @abstractmethod
+    def reconnect(self) -> None:
+        """Prepare for another try after one of the errors of `unreachable`."""
+
     @property
     @abstractmethod
     def ignored_lines(self) -> int:
@@ -72,7 +98,13 @@ class Watch(ABC):
 
         Raises outcomes.Failed, LeaseLost or WorkerStopping.
         """
-        with Harness(arguments, folder=self.folder, keep_open=self.device_locks) as harness:
+        with Harness(
+            arguments,
+            folder=self.folder,
+            keep_open=self.device_locks,
+            limits=self.limits,
+            command=self.command,
+        ) as harness:
             while harness.status() is None:
                 self._read_events(harness)
                 self._extend_lease()
@@ -98,12 +130,11 @@ class Watch(ABC):
             return
         self.last_beat = now
         try:
-            extended = leases.heartbeat(type(self.job), self.job.pk, self.job.attempt)
-        except (DatabaseError, InterfaceError) as error:
-            # The database may be restarting; retry until the lease expires.
-            logger.warning("%s: no heartbeat: %s", self.job, error)
-            close_old_connections()
-            extended = now - self.last_extended < self.limits.lease_s
+            extended = self.extend()
+        except self.unreachable as error:
+            logger.warning("%s: no heartbeat: %s", self.name, error)
+            self.reconnect()
+            extended = now - self.last_extended < self.patience_s
         else:
             self.last_extended = now
         if not extended:
@@ -111,7 +142,7 @@ class Watch(ABC):
 
     def _enforce_limits(self, harness: Harness) -> None:
         now = time.monotonic()
-        if stopping.is_requested():
+        if self.is_stopping():
             raise WorkerStopping
         if harness.output_bytes > self.limits.output_bytes:
             raise outcomes.too_much_output(self.limits.output_bytes)
@@ -128,9 +159,9 @@ class Watch(ABC):
         self.last_stored = now
         try:
             current = self.store()
-        except (DatabaseError, InterfaceError) as error:
-            logger.warning("%s: progress was not stored: %s", self.job, error)
-            close_old_connections()
+        except self.unreachable as error:
+            logger.warning("%s: progress was not stored: %s", self.name, error)
+            self.reconnect()
             return
         self.unstored = False
         if not current:
@@ -139,8 +170,8 @@ class Watch(ABC):
     def _log(self, harness: Harness, status: int | None) -> None:
         ignored = self.ignored_lines + harness.cut_lines
         if ignored:
-            logger.warning("%s: ignored %s lines of output", self.job, ignored)
+            logger.warning("%s: ignored %s lines of output", self.name, ignored)
         if status:
             # The page shows one line of this; operators need all of it.
             said = readable(harness.stderr.decode("utf-8", "replace"), longest=STDERR_KEPT_BYTES)
-            logger.warning("%s: the harness ended with %s: %s", self.job, status, said)
+            logger.warning("%s: the harness ended with %s: %s", self.name, status, said)

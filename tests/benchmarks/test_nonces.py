@@ -81,7 +81,8 @@ def test_the_referee_is_given_the_nonces_of_the_attempt(
     claimed: Run, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claimed.customer_nonce = "c" * 32
-    arguments = RunWatch(claimed, folder=tmp_path, device_locks=())._arguments(tmp_path / "record")
+    watch = RunWatch(claimed, folder=tmp_path, device_locks=())
+    arguments = watch.measurement().arguments(tmp_path, tmp_path / "record")
     given = [arguments[at + 1] for at, each in enumerate(arguments) if each == "--nonce"]
     assert given == [f"site={claimed.nonce}", "customer=" + "c" * 32]
 

@@ -7,14 +7,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from django.conf import settings as django_settings
 
 from benchmarks import tasks
-from benchmarks.measuring import device, stopping, supervisor, watching
+from benchmarks.limits import limits
+from benchmarks.measuring import device, job_watching, stopping, supervisor
 from benchmarks.models import Run
 from benchmarks.services import leases, runs
 from tests.benchmarks.conftest import lose_the_worker
@@ -28,10 +31,16 @@ def own_devices(settings: Any, tmp_path: Path) -> None:
     settings.TWOFOLD_HOME = tmp_path
 
 
+def locked(*devices: str) -> AbstractContextManager[tuple[int, ...]]:
+    """Lock devices as the site's worker does."""
+    home = Path(django_settings.TWOFOLD_HOME)
+    return device.locked(*devices, home=home, wait_s=limits().device_wait_s)
+
+
 @pytest.fixture
 def lock(tmp_path: Path) -> Iterator[tuple[int, ...]]:
     """A device that is held."""
-    with device.locked("test") as held:
+    with locked("test") as held:
         yield held
 
 
@@ -155,7 +164,7 @@ def test_a_device_takes_one_run_at_a_time_and_waiting_costs_no_attempt(
 ) -> None:
     pretend("crash", device_wait_s=0.2)
     Run.objects.filter(pk=run.pk).update(sent_at=run.requested_at)
-    with device.locked("cpu"):
+    with locked("cpu"):
         assert tasks.measure(run.pk) == "device busy"
     run.refresh_from_db()
     assert (run.state, run.attempt, run.sent_at) == ("queued", 0, None)
@@ -164,16 +173,16 @@ def test_a_device_takes_one_run_at_a_time_and_waiting_costs_no_attempt(
 
 
 def test_another_device_is_free(tmp_path: Path) -> None:
-    with device.locked("cuda-0"), device.locked("cuda-1"):
+    with locked("cuda-0"), locked("cuda-1"):
         pass
 
 
 def test_several_devices_are_taken_together_or_not_at_all(settings: Any) -> None:
     settings.TWOFOLD_RUN_LIMITS = {"device_wait_s": 0.0}
-    with device.locked("cuda-1"):
-        with pytest.raises(device.DeviceBusy), device.locked("cuda-1", "cuda-0"):
+    with locked("cuda-1"):
+        with pytest.raises(device.DeviceBusy), locked("cuda-1", "cuda-0"):
             pass
-        with device.locked("cuda-0"):
+        with locked("cuda-0"):
             pass
 
 
@@ -181,15 +190,15 @@ def test_the_device_stays_taken_while_a_killed_worker_leaves_anything_behind(
     tmp_path: Path, settings: Any
 ) -> None:
     settings.TWOFOLD_RUN_LIMITS = {"device_wait_s": 0.0}
-    with device.locked("cpu") as lock:
+    with locked("cpu") as lock:
         leftover = subprocess.Popen(["sleep", "60"], pass_fds=lock)
     try:
-        with pytest.raises(device.DeviceBusy), device.locked("cpu"):
+        with pytest.raises(device.DeviceBusy), locked("cpu"):
             pass
     finally:
         leftover.kill()
         leftover.wait()
-    with device.locked("cpu"):
+    with locked("cpu"):
         pass
 
 
@@ -239,7 +248,7 @@ def test_a_database_that_restarts_does_not_end_the_run(
         return bool(answer)
 
     monkeypatch.setattr(leases, "heartbeat", beat)
-    monkeypatch.setattr(watching, "close_old_connections", lambda: None)
+    monkeypatch.setattr(job_watching, "close_old_connections", lambda: None)
     pretend("hang", beat_s=0.1)
 
     assert supervisor.measure(claimed, device_locks=lock) == "lost"

@@ -6,6 +6,7 @@ after a lost answer without being done twice.
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 import urllib.error
@@ -18,6 +19,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 TIMEOUT_S: Final = 30.0
 ATTEMPTS: Final = 5
+MOST_BYTES: Final = 64 * 2**20
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 RETRIED: Final = frozenset({409, 429, 500, 502, 503, 504})
 CONCLUDED: Final = frozenset({"finished", "failed"})
@@ -186,27 +188,52 @@ class Site:
             page = self._call("GET", f"{path}?{cursor}")
 
     def _call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """Send a request, again after a lost or a busy answer. Raises SiteError."""
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
-        content = None
+        """Exchange JSON with the site. Raises SiteError."""
+        headers, content = {}, None
         if body is not None:
             content = json.dumps(body).encode()
-            headers |= {"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4())}
-        for attempt in range(1, ATTEMPTS + 1):
+            headers = {"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4())}
+        answer = self.exchange(method, path, content=content, headers=headers)
+        try:
+            return dict(json.loads(answer))
+        except ValueError as error:
+            raise SiteError(f"{self._base} sent no JSON: {error}", code="site.no_json") from error
+
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        *,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        attempts: int = ATTEMPTS,
+        most_bytes: int = MOST_BYTES,
+    ) -> bytes:
+        """Send a request, again after a lost or a busy answer; return the answer's bytes.
+
+        Raises SiteError, code "site.unreachable" if there is no answer.
+        """
+        given = {"Authorization": f"Bearer {self._token}", "Accept": "*/*", **(headers or {})}
+        for attempt in range(1, attempts + 1):
             request = urllib.request.Request(  # noqa: S310  https, or this machine
-                self._base + path, data=content, headers=headers, method=method
+                self._base + path, data=content, headers=given, method=method
             )
             try:
                 with self._opener.open(request, timeout=TIMEOUT_S) as answer:
-                    return dict(json.load(answer))
+                    received: bytes = answer.read(most_bytes + 1)
+                if len(received) > most_bytes:
+                    raise SiteError(
+                        f"{path} has more than {most_bytes:,} bytes.", code="site.too_large"
+                    )
+                return received
             except urllib.error.HTTPError as error:
                 with error:
                     problem = _problem(error)
-                if problem.status not in RETRIED or attempt == ATTEMPTS:
+                if problem.status not in RETRIED or attempt == attempts:
                     raise problem from None
                 wait_s = float(error.headers.get("Retry-After") or 2**attempt)
-            except (OSError, ValueError) as error:
-                if attempt == ATTEMPTS:
+            except (OSError, http.client.HTTPException) as error:
+                if attempt == attempts:
                     raise SiteError(
                         f"{self._base} does not answer: {error}", code="site.unreachable"
                     ) from error

@@ -70,13 +70,21 @@ def recompute(content: bytes) -> Recomputed:
     return Recomputed(record, content, summary)
 
 
-def examine(*, run: Run, content: bytes) -> tuple[Recomputed, SigningKey]:
-    """Validate the record of a run: signature, verdict, benchmark and source.
+def examine(
+    *, run: Run, content: bytes, device_name: str | None = None
+) -> tuple[Recomputed, SigningKey]:
+    """Validate the record of a run: signature, verdict, benchmark, source, device and nonces.
 
-    Raises RecordRejected.
+    `device_name` is that of the machine that hands it in, where it is known. Raises
+    RecordRejected.
     """
     recomputed = recompute(content)
     key = _registered_signer(content)
+    if key.owner != run.measured_by:
+        raise RecordRejected(
+            f"The record is signed by key {key.key_id} ({key.name}), which may not sign this run.",
+            code="record.foreign_key",
+        )
     record = recomputed.record
     if record["benchmark_digest"] != run.benchmark.digest:
         raise RecordRejected(
@@ -86,13 +94,19 @@ def examine(*, run: Run, content: bytes) -> tuple[Recomputed, SigningKey]:
         raise RecordRejected(
             "The record was measured with another source.", code="record.other_source"
         )
+    if device_name not in (None, record["environment"]["device"]["name"]):
+        raise RecordRejected(
+            f"The record was measured on another device than {device_name}.",
+            code="record.other_device",
+        )
     _check_nonces(run, recomputed.nonces)
     return recomputed, key
 
 
 def _check_nonces(run: Run, found: dict[str, str]) -> None:
     """Raise RecordRejected unless the record was measured in this attempt of this run."""
-    if found != run.nonces and (found or settings.TWOFOLD_REQUIRED_NONCES):
+    required = settings.TWOFOLD_REQUIRED_NONCES or run.measured_by
+    if found != run.nonces and (found or required):
         raise RecordRejected(
             "The record does not contain the nonces of this run: it was measured for another one, "
             "or without them.",

@@ -23,10 +23,12 @@ class Job(models.Model):
     """A job of the queue gpu. Abstract.
 
     The row is the truth; a message only wakes a worker. A worker claims the row by raising
-    `attempt` and setting `leased_until`; writes of a stale attempt are ignored.
+    `attempt` and setting `leased_until`; writes of a stale attempt are ignored. `for_workers` are
+    the jobs that workers of the queue are woken for.
     """
 
     State = JobState
+    for_workers: ClassVar[Q] = Q()
 
     request_key = models.UUIDField(unique=True)
     state = models.CharField(max_length=10, choices=JobState, default=JobState.QUEUED)

@@ -102,12 +102,18 @@ class Run(Job):
 
     Every attempt has a `nonce` of its own, which its record must contain, and the customer's, where
     they gave one: no record measured elsewhere or earlier concludes a run.
+
+    `measured_by` is empty for a run on the consultancy's machines, else the party whose runners
+    measure it, as in `SigningKey.owner`. Workers of the queue gpu leave those alone.
     """
+
+    for_workers = Q(measured_by="")
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.PROTECT, related_name="runs")
     solution = models.ForeignKey(Solution, on_delete=models.PROTECT, related_name="runs")
     nonce = models.CharField(max_length=64, unique=True, default=new_nonce, editable=False)
     customer_nonce = models.CharField(max_length=128, blank=True, editable=False)
+    measured_by = models.CharField(max_length=40, blank=True, editable=False)
 
     class Meta(Job.Meta):
         constraints: ClassVar = [
@@ -122,7 +128,8 @@ class Run(Job):
         triggers: ClassVar = [
             *JOB_TRIGGERS,
             ReadOnly(
-                name="identity", fields=["benchmark", "solution", "request_key", "customer_nonce"]
+                name="identity",
+                fields=["benchmark", "solution", "request_key", "customer_nonce", "measured_by"],
             ),
         ]
 

@@ -35,4 +35,5 @@ def queue_position(run: Run) -> int | None:
         return None
     earlier = Q(requested_at__lt=run.requested_at) | Q(requested_at=run.requested_at, pk__lt=run.pk)
     ahead = Q(state=Run.State.RUNNING) | (Q(state=Run.State.QUEUED) & earlier)
-    return Run.objects.filter(ahead).exclude(pk=run.pk).count()
+    same_machines = Run.objects.filter(measured_by=run.measured_by)
+    return same_machines.filter(ahead).exclude(pk=run.pk).count()

@@ -15,12 +15,14 @@ from benchmarks.triggers import Protect, ReadOnly
 class SigningKey(models.Model):
     """The public half of a referee's key. Append-only, except that it can be revoked once.
 
-    `name` is the worker or machine with the private half; `public_key` is PEM.
+    `name` is the worker or machine with the private half; `public_key` is PEM. `owner` is empty
+    for the consultancy's keys, else the party whose runs the key may sign (`Run.measured_by`).
     """
 
     key_id = models.CharField(max_length=16, unique=True)
     name = models.CharField(max_length=120)
     public_key = models.TextField()
+    owner = models.CharField(max_length=40, blank=True, editable=False)
     added_by = models.CharField(max_length=200)
     added_at = models.DateTimeField(default=timezone.now, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -31,6 +31,7 @@ from engagements.payouts import match_models, overpayment_models
 from engagements.payouts import models as payouts
 from engagements.people import approval_models, bank_accounts, token_models
 from engagements.people import models as people
+from engagements.runners import models as runners
 from engagements.runs import models as runs
 from engagements.settlements import credit_models, dispute_models
 from engagements.settlements import models as settlements
@@ -66,6 +67,7 @@ __all__ = [
     "period_models",
     "reminder_models",
     "reversal_models",
+    "runners",
     "runs",
     "settlements",
     "signing_models",

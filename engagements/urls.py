@@ -25,6 +25,7 @@ from engagements.notifications import views as notifications
 from engagements.orders import views as orders
 from engagements.pitch import views as pitch
 from engagements.portal import verify
+from engagements.runners import views as runners
 from engagements.runs import views as runs
 from engagements.search import views as search
 from engagements.workbench import board, engagement, home
@@ -143,6 +144,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("tokens/", tokens.show, name="tokens"),
     path("tokens/new/", tokens.create, name="token-create"),
     path("tokens/<int:pk>/revoke/", tokens.revoke, name="token-revoke"),
+    path("runners/", runners.show, name="runners"),
+    path("runners/new/", runners.register, name="runner-register"),
+    path("runners/<int:pk>/token/", runners.renew_token, name="runner-token"),
+    path("runners/<int:pk>/revoke/", runners.revoke, name="runner-revoke"),
     path("webhooks/", webhooks.show, name="webhooks"),
     path("webhooks/new/", webhooks.create, name="webhook-create"),
     path("webhooks/<int:pk>/remove/", webhooks.remove, name="webhook-remove"),

@@ -4,8 +4,8 @@ Exit codes. run, repeat: 0 with a record, whatever its verdict; 2 unusable input
 be measured. verify: 0 the record is consistent, and signed by --public-key if given, or by a key of
 its --keys list; 1 it is inconsistent or was changed after it was signed; 2 it cannot be read; 3 it
 is consistent, but not signed so, or by revoked keys alone. calibrate: 0, 2 or 3. sign, bundle: 0, 1
-or 2. check: 0, 1 something must be changed, or 2. submit: 0, 2, or 3 where the run failed. Others:
-0 or 2.
+or 2. check: 0, 1 something must be changed, or 2. submit: 0, 2, or 3 where the run failed. Others,
+runner too: 0 or 2.
 
 Also `python -m benchmarks.harness`, where the package is not installed, as in a bundle.
 """

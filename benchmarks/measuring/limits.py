@@ -14,6 +14,8 @@ class Limits:
     attempts: int = 3
     # A queued run whose message is older is enqueued again; duplicates do no harm.
     resend_after_s: float = 120.0
+    # How long a run waits for the runners of a customer.
+    unclaimed_s: float = 7 * 24 * 3600.0
     # How long a worker waits for a busy device before it postpones its run.
     device_wait_s: float = 20.0
     run_s: float = 3600.0

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.text import readable
@@ -62,6 +63,24 @@ class Progress:
         self._history.append({"at_s": round(at_s, 2), **point})
         if len(self._history) > LONGEST_HISTORY:
             self._history = _thinned(self._history)
+
+
+def validated(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What a runner reports, which is untrusted, as `Progress.as_data` has it."""
+    found = Progress().as_data()
+    if data.get("phase") in PHASES.values():
+        found["phase"] = data["phase"]
+    found["message"] = _text(data.get("message"))
+    found |= {name: _count(data.get(name), None) for name in COUNTS}
+    found |= {name: _figure(data.get(name), None) for name in FIGURES}
+    history = data.get("history")
+    points = history[-LONGEST_HISTORY:] if isinstance(history, list) else []
+    found["history"] = [
+        {name: _figure(point.get(name), None) for name in ("at_s", *FIGURES)}
+        for point in points
+        if isinstance(point, dict) and _figure(point.get("at_s"), None) is not None
+    ]
+    return found
 
 
 def _thinned(history: list[dict[str, float | None]]) -> list[dict[str, float | None]]:

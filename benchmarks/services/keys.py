@@ -13,10 +13,11 @@ from benchmarks.records import signatures
 logger = logging.getLogger(__name__)
 
 
-def add(*, public_key: str, name: str, by: str) -> SigningKey:
+def add(*, public_key: str, name: str, by: str, owner: str = "") -> SigningKey:
     """Register a public key (PEM or base64); the same key is the same row, with its first name.
 
-    Raises BenchmarkError for an invalid or revoked key.
+    `owner` is the party whose runs it may sign, empty for the consultancy. Raises BenchmarkError
+    for an invalid or revoked key, or another party's.
     """
     name = name.strip()
     if not name or len(name) > 120 or not name.isprintable():
@@ -30,8 +31,18 @@ def add(*, public_key: str, name: str, by: str) -> SigningKey:
         raise BenchmarkError(f"Invalid public key: {error}.", code="key.invalid") from error
     row, _ = SigningKey.objects.get_or_create(
         key_id=key.id,
-        defaults={"name": name, "public_key": key.pem(), "added_by": by[:200] or "unknown"},
+        defaults={
+            "name": name,
+            "public_key": key.pem(),
+            "added_by": by[:200] or "unknown",
+            "owner": owner,
+        },
     )
+    if row.owner != owner:
+        raise BenchmarkError(
+            f"Key {row.key_id} is registered for another party. Create a key of your own.",
+            code="key.other_owner",
+        )
     if row.revoked_at is not None:
         raise BenchmarkError(
             f"Key {row.key_id} was revoked for good. Create a new key.", code="key.revoked"

@@ -19,16 +19,19 @@ from benchmarks.text import readable
 JobType = TypeVar("JobType", bound=Job)
 
 
-def claim(rows: QuerySet[JobType], *, pk: int, worker: str, **changes: Any) -> JobType | None:
-    """Claim a job for a new attempt with a lease; None when it is not claimable.
+def claimable() -> Q:
+    """Queued jobs, and running ones whose lease expired while attempts remain.
 
-    Claimable are queued jobs, and running ones whose lease expired while attempts remain (after
-    the last attempt the sweep fails them).
+    After the last attempt the sweep fails them.
     """
     lost = Q(state=JobState.RUNNING, leased_until__lt=Now(), attempt__lt=limits().attempts)
-    free = Q(state=JobState.QUEUED) | lost
+    return Q(state=JobState.QUEUED) | lost
+
+
+def claim(rows: QuerySet[JobType], *, pk: int, worker: str, **changes: Any) -> JobType | None:
+    """Claim a job for a new attempt with a lease; None when it is not claimable."""
     with transaction.atomic():
-        taken = rows.filter(free, pk=pk).update(
+        taken = rows.filter(claimable(), pk=pk).update(
             state=JobState.RUNNING,
             attempt=F("attempt") + 1,
             leased_until=_lease_end(),
@@ -44,6 +47,22 @@ def claim(rows: QuerySet[JobType], *, pk: int, worker: str, **changes: Any) -> J
 def heartbeat(model: type[Job], pk: int, attempt: int) -> bool:
     """Extend the lease; False when the attempt is stale and must stop."""
     return bool(current(model, pk, attempt).update(leased_until=_lease_end()))
+
+
+def resume(model: type[Job], pk: int, attempt: int) -> bool:
+    """Extend the lease, also of an attempt that was swept meanwhile and not claimed again.
+
+    For runners, whose network may be down for longer than a lease. False when it is stale.
+    """
+    swept = model._default_manager.filter(pk=pk, attempt=attempt, state=JobState.QUEUED)
+    if swept.update(state=JobState.RUNNING, leased_until=_lease_end()):
+        return True
+    return heartbeat(model, pk, attempt)
+
+
+def expire(model: type[Job], pk: int, attempt: int) -> None:
+    """End the lease of an attempt that was lost, so that the job may be claimed at once."""
+    current(model, pk, attempt).update(leased_until=Now() - timedelta(seconds=1))
 
 
 def requeue(model: type[Job], pk: int, attempt: int) -> bool:

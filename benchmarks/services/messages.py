@@ -34,7 +34,7 @@ def wake_worker(model: type[Job], pk: int, *, last_sent_at: datetime | None = No
     Only the caller that still finds `last_sent_at` on the row sends, so of two concurrent
     sweeps one does. While the broker is down `sent_at` stays empty for the next sweep.
     """
-    queued = model._default_manager.filter(pk=pk, state=JobState.QUEUED)
+    queued = model._default_manager.filter(model.for_workers, pk=pk, state=JobState.QUEUED)
     if not queued.filter(sent_at=last_sent_at).update(sent_at=Now()):
         return True
     try:

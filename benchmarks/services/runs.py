@@ -21,11 +21,17 @@ from benchmarks.text import readable
 
 
 def request(
-    *, benchmark: Benchmark, solution: Solution, request_key: UUID, customer_nonce: str = ""
+    *,
+    benchmark: Benchmark,
+    solution: Solution,
+    request_key: UUID,
+    customer_nonce: str = "",
+    measured_by: str = "",
 ) -> Run:
     """Queue a run; the same `request_key` is the same run.
 
     `customer_nonce` is a value of the customer's that the record must contain, used once.
+    `measured_by` is the party whose runners measure it, or empty for the consultancy's workers.
 
     A worker is woken when the transaction commits. While the broker is down the run stays
     queued, and the sweep enqueues it later.
@@ -49,6 +55,7 @@ def request(
             "benchmark": benchmark,
             "solution": solution,
             "customer_nonce": customer_nonce,
+            "measured_by": measured_by,
         },
     )
     if (run.benchmark_id, run.solution_id) != (benchmark.pk, solution.pk):
@@ -61,9 +68,12 @@ def request(
     return run
 
 
-def claim(*, run_id: int, worker: str) -> Run | None:
-    """Claim a run for a new attempt with a lease and a nonce; None when it is not claimable."""
-    rows = Run.objects.select_related("benchmark", "solution")
+def claim(*, run_id: int, worker: str, measured_by: str = "") -> Run | None:
+    """Claim a run for a new attempt with a lease and a nonce; None when it is not claimable.
+
+    Only the party that is to measure it may claim it.
+    """
+    rows = Run.objects.select_related("benchmark", "solution").filter(measured_by=measured_by)
     return leases.claim(rows, pk=run_id, worker=worker, nonce=new_nonce())
 
 
@@ -75,15 +85,18 @@ def report_progress(*, run_id: int, attempt: int, progress: dict[str, Any]) -> b
     return True
 
 
-def finish(*, run_id: int, attempt: int, record_bytes: bytes) -> Record:
+def finish(
+    *, run_id: int, attempt: int, record_bytes: bytes, device_name: str | None = None
+) -> Record:
     """Validate the record of a run, store it and conclude the run. Idempotent.
 
-    Raises RecordRejected for an invalid record, which fails the run with that reason, and
-    StaleAttempt when another attempt has claimed the run.
+    `device_name` is that of the machine that hands it in, where it is known. Raises
+    RecordRejected for an invalid record, which fails the run with that reason, and StaleAttempt
+    when another attempt has claimed the run.
     """
     run = Run.objects.select_related("benchmark", "solution").get(pk=run_id)
     try:
-        recomputed, key = evidence.examine(run=run, content=record_bytes)
+        recomputed, key = evidence.examine(run=run, content=record_bytes, device_name=device_name)
     except RecordRejected as error:
         fail(run_id=run_id, attempt=attempt, reason=error.message)
         raise
@@ -136,6 +149,17 @@ def fail(*, run_id: int, attempt: int, reason: str) -> bool:
         if run is None:
             return False
         run.failure_reason = readable(reason) or "The run failed without a reason."
+        _conclude(run, state=Run.State.FAILED)
+    return True
+
+
+def give_up(*, run_id: int, reason: str) -> bool:
+    """Fail a run that nobody claimed; False when somebody has, or it is concluded."""
+    with transaction.atomic():
+        run = Run.objects.select_for_update().filter(pk=run_id, state=Run.State.QUEUED).first()
+        if run is None:
+            return False
+        run.failure_reason = readable(reason)
         _conclude(run, state=Run.State.FAILED)
     return True
 

@@ -45,11 +45,27 @@ def sweep() -> Swept:
             except DatabaseError:
                 # One row that cannot be changed must not keep the others waiting.
                 logger.exception("%s %s could not be requeued", model.__name__, pk)
+    _give_up_unclaimed(swept)
     for model in FAIL:
         if not _enqueue_waiting(model, swept):
             # The broker is down; every further job would wait for its timeout, too.
             break
     return swept
+
+
+def _give_up_unclaimed(swept: Swept) -> None:
+    """Fail runs that no runner of their customer has claimed for too long."""
+    days = limits().unclaimed_s / 86_400
+    old = Now() - timedelta(seconds=limits().unclaimed_s)
+    unclaimed = Run.objects.exclude(Run.for_workers).filter(
+        state=JobState.QUEUED, requested_at__lt=old
+    )
+    for pk in list(unclaimed.order_by("pk").values_list("pk", flat=True)):
+        reason = (
+            f"No runner of the customer claimed this run within {days:g} days. Start the runner, "
+            "then request the run again."
+        )
+        swept.failed += runs.give_up(run_id=pk, reason=reason)
 
 
 def _requeue_or_fail(model: type[Job], pk: int, swept: Swept) -> None:
@@ -76,7 +92,9 @@ def _enqueue_waiting(model: type[Job], swept: Swept) -> bool:
     """Enqueue what waits; False while the broker is down."""
     old = Now() - timedelta(seconds=limits().resend_after_s)
     waiting = model._default_manager.filter(
-        Q(sent_at__isnull=True) | Q(sent_at__lt=old), state=JobState.QUEUED
+        model.for_workers,
+        Q(sent_at__isnull=True) | Q(sent_at__lt=old),
+        state=JobState.QUEUED,
     )
     rows = waiting.order_by("requested_at", "pk").values_list("pk", "sent_at")
     for pk, sent_at in list(rows[:RESENT_AT_ONCE]):

@@ -24,6 +24,8 @@ CONTENT_TYPE: Final = "application/problem+json"
 STATUS: Final = {
     "contract.changed": HTTPStatus.PRECONDITION_FAILED,
     "idempotency.in_progress": HTTPStatus.CONFLICT,
+    "record.too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "run.stale_attempt": HTTPStatus.GONE,
 }
 
 

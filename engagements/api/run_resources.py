@@ -27,6 +27,7 @@ from engagements.people.token_models import Scope
 from engagements.runs import bundles, record_files
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
+from engagements.runs.places import Place
 
 # Progress without the worker and the number of attempts, which stay internal.
 PROGRESS = ("phase", "replicate", "replicates", "round", "rounds", "ratio", "low", "high")
@@ -299,6 +300,9 @@ class NewRunSerializer(serializers.Serializer[Any]):
     customer_nonce = serializers.RegexField(
         r"^[0-9a-f]{32,128}$", required=False, help_text="32 to 128 hexadecimal digits."
     )
+    place = serializers.ChoiceField(
+        choices=Place.choices, required=False, help_text="Of a trial: whose machines measure it."
+    )
 
 
 class RunsFilter(Filter):
@@ -342,6 +346,7 @@ class Runs(Resource):
             request_key=uuid4(),
             benchmark=_one(Benchmark.objects.filter(pk=chosen), "benchmark") if chosen else None,
             customer_nonce=values.get("customer_nonce", ""),
+            place=values.get("place", Place.HOUSE),
             by=request.user,
         )
         data = self.get_serializer(self.rows().get(pk=row.pk)).data

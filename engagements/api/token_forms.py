@@ -8,7 +8,7 @@ from django import forms
 
 from engagements.people import api_tokens, service_accounts
 from engagements.people.models import Customer, Role, User
-from engagements.people.token_models import ApiToken, Scope
+from engagements.people.token_models import CHOSEN_SCOPES, ApiToken, Scope
 
 
 class TokenForm(forms.ModelForm[ApiToken]):
@@ -16,7 +16,7 @@ class TokenForm(forms.ModelForm[ApiToken]):
 
     owner = forms.ModelChoiceField(queryset=User.objects.none(), label="For")
     scopes = forms.MultipleChoiceField(
-        choices=Scope.choices,
+        choices=CHOSEN_SCOPES,
         widget=forms.CheckboxSelectMultiple,
         initial=[Scope.READ],
         help_text="A token never does more than its owner may.",
@@ -35,7 +35,7 @@ class TokenForm(forms.ModelForm[ApiToken]):
 
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        accounts = service_accounts.managed_by(by).values("pk")
+        accounts = service_accounts.managed_by(by).filter(runner=None).values("pk")
         field = self.fields["owner"]
         assert isinstance(field, forms.ModelChoiceField)
         field.queryset = User.objects.filter(pk__in=[by.pk]) | User.objects.filter(pk__in=accounts)

@@ -98,11 +98,13 @@ def _page(
 ) -> HttpResponse:
     by = actor(request)
     context = {
-        "tokens": api_tokens.managed_by(by),
+        "tokens": api_tokens.managed_by(by).filter(owner__runner=None),
         "token_form": token_form or TokenForm(by=by),
         "value": value,
         "may_create_accounts": service_accounts.may_create(by),
-        "accounts": service_accounts.managed_by(by).prefetch_related("memberships__customer"),
+        "accounts": service_accounts.managed_by(by)
+        .filter(runner=None)
+        .prefetch_related("memberships__customer"),
         "account_form": account_form or ServiceAccountForm(by=by),
     }
     return render(request, "api/tokens.html", context, status=status)

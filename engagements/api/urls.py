@@ -1,6 +1,6 @@
 """URLs of the API, under /api/v1/."""
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 from rest_framework.routers import SimpleRouter
 
 from engagements import access
@@ -10,6 +10,7 @@ from engagements.api import (
     engagement_resources,
     money_resources,
     run_resources,
+    runner_resources,
     schema,
     webhook_resources,
 )
@@ -45,10 +46,27 @@ add_evidence = uploads(
     audit_resources.AllEvidence.as_view({"get": "list", "post": "create"}, detail=False)
 )
 
+runner = runner_resources.Runners.as_view
+attempt = runner_resources.RunnerAttempts.as_view
+of_a_runner: list[URLPattern | URLResolver] = [
+    path("", runner({"get": "retrieve", "put": "update"}), name="api-runner"),
+    path("claim/", runner({"post": "claim"}), name="api-runner-claim"),
+    path("attempts/<int:pk>/benchmark/", attempt({"get": "benchmark"})),
+    path("attempts/<int:pk>/candidate/", attempt({"get": "candidate"})),
+    path("attempts/<int:pk>/progress/", attempt({"put": "progress"})),
+    path(
+        "attempts/<int:pk>/record/",
+        attempt({"put": "record"}, parser_classes=[runner_resources.RecordParser]),
+    ),
+    path("attempts/<int:pk>/failure/", attempt({"put": "failure"})),
+    path("attempts/<int:pk>/release/", attempt({"post": "release"})),
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("schema/", schema.show, name="api-schema"),
     path("docs/", schema.docs, name="api-docs"),
     # Before the router's: its uploads are larger than those of other pages.
     path("evidence/", add_evidence, name="api-evidence-list"),
+    path("runner/", include(of_a_runner)),
     *router.urls,
 ]

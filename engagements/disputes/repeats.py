@@ -148,7 +148,8 @@ def _require_signature(content: bytes) -> None:
     signature = signatures.signature_of(content)
     if signature is None:
         raise ApplicationError("The record is not signed.", code="dispute.unsigned")
-    key = SigningKey.objects.filter(key_id=signature["key_id"]).first()
+    # A customer's own runner must not decide a dispute.
+    key = SigningKey.objects.filter(key_id=signature["key_id"], owner="").first()
     if key is None:
         raise ApplicationError(
             f"The key {signature['key_id']} is not registered. Ask the consultancy to register the "

@@ -131,7 +131,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=80)),
-                ('scopes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('read', 'Read everything that you may see'), ('evidence', 'Upload evidence'), ('runs', 'Submit candidates and request runs'), ('contracts', 'Offer contracts'), ('settlements', 'Propose settlements'), ('webhooks', 'Manage webhooks')], max_length=16), size=None)),
+                ('scopes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('read', 'Read everything that you may see'), ('evidence', 'Upload evidence'), ('runs', 'Submit candidates and request runs'), ('contracts', 'Offer contracts'), ('settlements', 'Propose settlements'), ('webhooks', 'Manage webhooks'), ('runner', 'Measure runs')], max_length=16), size=None)),
                 ('digest', models.CharField(editable=False, max_length=64, unique=True)),
                 ('hint', models.CharField(editable=False, max_length=4)),
                 ('owner_state', models.CharField(editable=False, max_length=64)),
@@ -320,6 +320,29 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('person', 'topic'), name='preference_once_a_topic')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Runner',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=80)),
+                ('device', models.CharField(blank=True, choices=[('cpu', 'CPU'), ('cuda', 'CUDA')], max_length=4)),
+                ('device_name', models.CharField(blank=True, max_length=200)),
+                ('matches_calibration', models.BooleanField(null=True)),
+                ('seen_at', models.DateTimeField(blank=True, null=True)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('revoked_at', models.DateTimeField(blank=True, null=True)),
+                ('account', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='runner', to=settings.AUTH_USER_MODEL)),
+                ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('customer', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='runners', to='engagements.customer')),
+                ('key', models.OneToOneField(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='benchmarks.signingkey')),
+                ('revoked_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'ordering': ['customer', 'name', 'pk'],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('revoked_at__isnull', True)), fields=('customer', 'name'), name='runner_name_once', nulls_distinct=False, violation_error_message='A runner with this name exists. Enter another name.'), models.CheckConstraint(condition=models.Q(models.Q(('device', ''), ('device_name', ''), ('key__isnull', True)), models.Q(('key__isnull', False), models.Q(('device', ''), _negated=True), models.Q(('device_name', ''), _negated=True)), _connector='OR'), name='runner_has_a_key_and_a_device'), models.CheckConstraint(condition=models.Q(models.Q(('revoked_at__isnull', True), ('revoked_by__isnull', True)), models.Q(('revoked_at__isnull', False), ('revoked_by__isnull', False)), _connector='OR'), name='runner_is_revoked_by_somebody')],
+                'triggers': [pgtrigger.compiler.Trigger(name='identity', sql=benchmarks.triggers.TriggerSql(condition='WHEN (OLD."account_id" IS DISTINCT FROM (NEW."account_id") OR OLD."customer_id" IS DISTINCT FROM (NEW."customer_id") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."created_by_id" IS DISTINCT FROM (NEW."created_by_id") OR OLD."created_at" IS DISTINCT FROM (NEW."created_at"))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'runner.identity';", hash='539dedaafe5b9413495191146ec872332bb14051', operation='UPDATE', pgid='pgtrigger_identity_b7f0a', table='engagements_runner', when='BEFORE')), pgtrigger.compiler.Trigger(name='key', sql=benchmarks.triggers.TriggerSql(condition='WHEN ((OLD."key_id" IS NOT NULL) AND (OLD."key_id" IS DISTINCT FROM (NEW."key_id")))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'runner.key';", hash='a9f50e36baf632aeb1add6ad6579ae62562bbecf', operation='UPDATE', pgid='pgtrigger_key_4e2ce', table='engagements_runner', when='BEFORE')), pgtrigger.compiler.Trigger(name='revoked', sql=benchmarks.triggers.TriggerSql(condition='WHEN ((OLD."revoked_at" IS NOT NULL) AND ((OLD."revoked_at" IS DISTINCT FROM (NEW."revoked_at") OR OLD."revoked_by_id" IS DISTINCT FROM (NEW."revoked_by_id"))))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'runner.revoked';", hash='869764720705b43939d3ba0b87ca60c6a6c530da', operation='UPDATE', pgid='pgtrigger_revoked_c3c7f', table='engagements_runner', when='BEFORE')), pgtrigger.compiler.Trigger(name='deletion', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'runner.deletion';", hash='6cf46ec8aca738a85640f7beedf6ee2763291ca0', operation='DELETE', pgid='pgtrigger_deletion_fdbc8', table='engagements_runner', when='BEFORE'))],
             },
         ),
         migrations.CreateModel(
@@ -830,6 +853,22 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('period', 'account', 'currency'), name='period_total_once')],
                 'triggers': [pgtrigger.compiler.Trigger(name='written_by_triggers', sql=benchmarks.triggers.TriggerSql(condition='WHEN (pg_trigger_depth() = 0)', func="RAISE EXCEPTION 'pgtrigger: Cannot insert or update or delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'periodtotal.written_by_triggers';", hash='9500ee068953b142a4f74cea07e199a6b427e634', operation='INSERT OR UPDATE OR DELETE', pgid='pgtrigger_written_by_triggers_b8d95', table='engagements_periodtotal', when='BEFORE'))],
+            },
+        ),
+        migrations.CreateModel(
+            name='RunnerAttempt',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('attempt', models.PositiveIntegerField()),
+                ('nonce', models.CharField(editable=False, max_length=64, unique=True)),
+                ('claimed_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('run', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='benchmarks.run')),
+                ('runner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='engagements.runner')),
+            ],
+            options={
+                'ordering': ['-pk'],
+                'constraints': [models.UniqueConstraint(fields=('run', 'attempt'), name='runner_attempt_once')],
+                'triggers': [pgtrigger.compiler.Trigger(name='append_only', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'runnerattempt.append_only';", hash='be4573bd9f9b20697e1cea3ce3e1f2fd9d627d4d', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_b9971', table='engagements_runnerattempt', when='BEFORE'))],
             },
         ),
         migrations.CreateModel(

@@ -26,6 +26,12 @@ class Scope(models.TextChoices):
     CONTRACTS = "contracts", "Offer contracts"
     SETTLEMENTS = "settlements", "Propose settlements"
     WEBHOOKS = "webhooks", "Manage webhooks"
+    # Of the service accounts of runners alone: nobody chooses it.
+    RUNNER = "runner", "Measure runs"
+
+
+CHOSEN_SCOPES = [each for each in Scope.choices if each[0] != Scope.RUNNER]
+"""The scopes that people choose for their tokens."""
 
 
 class ApiToken(models.Model):

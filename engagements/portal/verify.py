@@ -20,7 +20,7 @@ from engagements.portal.verify_forms import DigestForm, FileForm
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Explain how to verify a record, and list the public keys."""
-    return render(request, "documents/verify.html", {"keys": SigningKey.objects.all()})
+    return render(request, "documents/verify.html", {"keys": SigningKey.objects.filter(owner="")})
 
 
 @require_safe

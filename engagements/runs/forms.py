@@ -16,6 +16,7 @@ from benchmarks.services import solutions
 from benchmarks.services.solutions import LARGEST_SOURCE_BYTES
 from engagements.common.choice_fields import BenchmarkField, Choice, offer, offer_rows
 from engagements.runs.models import EngagementRun
+from engagements.runs.places import Place
 from kernels import catalogue
 
 Purpose = EngagementRun.Purpose
@@ -57,6 +58,12 @@ class RunForm(forms.Form):
         help_text="32 to 128 hexadecimal digits from the customer, if they sent any: the record "
         "will contain them, which proves that it was measured afterwards.",
     )
+    place = forms.ChoiceField(
+        choices=Place,
+        initial=Place.HOUSE,
+        label="Measured on",
+        help_text="The customer’s runner downloads the source of the kernel. For trial runs only.",
+    )
     request_key = forms.UUIDField(widget=forms.HiddenInput, initial=uuid.uuid4)
     kept_name = forms.CharField(required=False, widget=forms.HiddenInput)
     kept_source = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
@@ -67,10 +74,13 @@ class RunForm(forms.Form):
         operators: list[str],
         may_accept: bool,
         benchmarks: QuerySet[Benchmark],
+        has_runner: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         offer_rows(self.fields["benchmark"], benchmarks.defer("canonical"))
+        if not has_runner:
+            del self.fields["place"]
         self.operators = operators
         offer(self.fields["candidate"], candidate_choices(operators))
         if not may_accept:

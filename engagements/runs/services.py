@@ -27,6 +27,7 @@ from engagements.event_log import events
 from engagements.people.models import User
 from engagements.runs import attempts, notices
 from engagements.runs.models import EngagementRun
+from engagements.runs.places import Place, has_runner, measured_by
 
 Purpose = EngagementRun.Purpose
 TRIAL_STAGES = (Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACTIVE)
@@ -42,13 +43,15 @@ def request(
     by: User,
     benchmark: Benchmark | None = None,
     customer_nonce: str = "",
+    place: str = Place.HOUSE,
 ) -> EngagementRun:
     """Request a run. A repeated `request_key` returns the same run.
 
     A trial run has no effect on the contract and is allowed from the audit on; it uses `benchmark`,
     or the newest contract's. An acceptance run decides the contract: it uses the contract's
     benchmark, inside the time-box, one at a time. The record must contain `customer_nonce`, a value
-    from the customer, so that they know it was measured after they gave it.
+    from the customer, so that they know it was measured after they gave it. `place` is where a
+    trial is measured; acceptance runs are measured on the consultancy's machines.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
@@ -62,12 +65,14 @@ def request(
             )
         return known
     contract, chosen = _contract_and_benchmark(row, purpose, benchmark)
+    _require_place(row, purpose, place)
     try:
         run = measuring.request(
             benchmark=chosen,
             solution=solution,
             request_key=request_key,
             customer_nonce=customer_nonce,
+            measured_by=measured_by(place, row.customer),
         )
     except BenchmarkError as error:
         raise ApplicationError(error.message, code=error.code) from error
@@ -77,6 +82,23 @@ def request(
     validation.save_validated(asked)
     _record_request(row, asked, solution, chosen)
     return asked
+
+
+def _require_place(engagement: Engagement, purpose: str, place: str) -> None:
+    """Require a place that is known, and on the customer's side a runner that may claim the run."""
+    if place not in Place.values:
+        raise ApplicationError(f"Unknown place of a run: {place!r}.", code="run.unknown_place")
+    if place == Place.HOUSE:
+        return
+    if purpose != Purpose.TRIAL:
+        raise ApplicationError(
+            "Acceptance runs are measured on the consultancy’s machines.", code="run.place"
+        )
+    if not has_runner(engagement.customer):
+        raise ApplicationError(
+            f"{engagement.customer} has no runner that was started. Ask them to start one.",
+            code="run.no_runner",
+        )
 
 
 def _record_request(

@@ -28,6 +28,7 @@ from engagements.runs.explanations import explain
 from engagements.runs.forms import RunForm
 from engagements.runs.live import live_of
 from engagements.runs.models import EngagementRun
+from engagements.runs.places import Place, has_runner
 from engagements.runs.summary import RunSummary, record_of, run_summary_of, verdict_of
 from kernels import catalogue
 
@@ -83,6 +84,7 @@ def _form(request: HttpRequest, summary: RunSummary) -> RunForm:
         # The service declines with the reason; a submitted form keeps its choice.
         may_accept=may_accept or is_post,
         benchmarks=benchmarks_for(summary.engagement),
+        has_runner=has_runner(summary.engagement.customer),
         initial={"purpose": EngagementRun.Purpose.TRIAL},
     )
 
@@ -100,6 +102,7 @@ def _ask(summary: RunSummary, form: RunForm, request: HttpRequest) -> Engagement
         purpose=form.cleaned_data["purpose"],
         request_key=form.cleaned_data["request_key"],
         customer_nonce=form.cleaned_data["customer_nonce"],
+        place=form.cleaned_data.get("place", Place.HOUSE),
         by=actor(request),
         benchmark=chosen,
     )

@@ -33,6 +33,7 @@ TONES = {
         "closed",
         "read",
         "holds",
+        "idle",
     },
     "bad": {"missed", "failed", "fail", "declined", "decline", "unreadable", "does not hold"},
     "doubt": {
@@ -42,9 +43,20 @@ TONES = {
         "unknown",
         "proposed",
         "holds under conditions",
+        "silent",
     },
     "foul": {"disqualified", "invalid"},
-    "live": {"reading", "running", "active", "auditing", "offered", "approved", "paying", "billed"},
+    "live": {
+        "reading",
+        "running",
+        "active",
+        "auditing",
+        "offered",
+        "approved",
+        "paying",
+        "billed",
+        "measuring",
+    },
 }
 TONE_OF = {value: tone for tone, values in TONES.items() for value in values}
 

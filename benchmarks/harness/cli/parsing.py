@@ -3,7 +3,15 @@
 import argparse
 from pathlib import Path
 
-from benchmarks.harness.cli import checking, folders, key_lists, measuring, submitting, time_stamps
+from benchmarks.harness.cli import (
+    checking,
+    folders,
+    key_lists,
+    measuring,
+    running,
+    submitting,
+    time_stamps,
+)
 from benchmarks.records import signatures
 
 
@@ -80,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
     schema.add_argument("of", choices=["record", "benchmark"], nargs="?", default="record")
     schema.set_defaults(do=checking.schema)
     submitting.add_to(commands)
+    running.add_to(commands)
     key_lists.add_to(commands)
     time_stamps.add_to(commands)
     keygen = commands.add_parser("keygen", help="create a signing key and print its public key")

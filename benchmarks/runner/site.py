@@ -1,0 +1,141 @@
+"""The site's resources for runners."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from benchmarks.client import ATTEMPTS, Site, SiteError
+from benchmarks.measuring.limits import Limits
+from benchmarks.measuring.measurements import Measurement
+from benchmarks.records.canonical import digest_of_bytes
+
+JSON: Final = {"Content-Type": "application/json"}
+ENDED: Final = "run.stale_attempt"
+# Without an answer, or of a site that is being restarted or overloaded.
+UNAVAILABLE: Final = frozenset({0, 429, 500, 502, 503, 504})
+# A copy that was damaged on its way is sent again.
+DAMAGED: Final = frozenset({"runner.damaged_upload", "site.no_json"})
+LARGEST_CANDIDATE_BYTES: Final = 2**20
+
+
+class WrongDigest(Exception):
+    """A file that the site sent does not have the digest that the site named."""
+
+
+def may_pass(error: SiteError) -> bool:
+    """Whether the same request may succeed later."""
+    return error.status in UNAVAILABLE or error.code in DAMAGED
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A run that this runner claimed, as the site describes it."""
+
+    data: Mapping[str, Any]
+
+    @property
+    def id(self) -> int:
+        return int(self.data["id"])
+
+    @property
+    def nonces(self) -> dict[str, str]:
+        """The nonces that the record must contain, by issuer."""
+        return {issuer: str(value) for issuer, value in self.data["nonces"].items() if value}
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(**self.data["limits"])
+
+    def __str__(self) -> str:
+        return f"run {self.data['run']}, attempt {self.data['attempt']}"
+
+
+class RunnerSite(Site):
+    """A site, by a runner's token."""
+
+    def introduce(self, *, device: str, device_name: str, public_key: str) -> dict[str, Any]:
+        """State the device and the public key; return the runner as the site knows it."""
+        given = {"device": device, "device_name": device_name, "public_key": public_key}
+        return self._json("PUT", "runner/", given)
+
+    def claim(self) -> Attempt | None:
+        """Claim the next run; None where there is none."""
+        answer = self.exchange("POST", "runner/claim/", content=b"{}", headers=JSON, attempts=1)
+        return Attempt(_parsed(answer)) if answer else None
+
+    def measurement(self, attempt: Attempt) -> Measurement:
+        """Download the files of an attempt. Raises WrongDigest."""
+        candidate = self._file(attempt, "candidate", LARGEST_CANDIDATE_BYTES)
+        return Measurement(
+            benchmark=self._file(attempt, "benchmark", attempt.limits.record_bytes),
+            filename=_plain_name(str(attempt.data["candidate"]["filename"])),
+            source=candidate,
+            nonces=attempt.nonces,
+            required_isolation=[str(each) for each in attempt.data["required_isolation"]],
+        )
+
+    def report(self, attempt: Attempt, progress: Mapping[str, Any] | None) -> bool:
+        """Extend the lease, and show the progress if given; False once the attempt has ended."""
+        body = json.dumps({"progress": progress}).encode()
+        return self._unless_ended("PUT", attempt, "progress", body, attempts=1)
+
+    def hand_in(self, attempt_id: int, record: bytes) -> None:
+        """Hand in a record."""
+        digest = base64.b64encode(hashlib.sha256(record).digest()).decode()
+        headers = {**JSON, "Content-Digest": f"sha-256=:{digest}:"}
+        path = f"runner/attempts/{attempt_id}/record/"
+        self.exchange("PUT", path, content=record, headers=headers, attempts=1)
+
+    def fail(self, attempt: Attempt, reason: str) -> bool:
+        """End the run without a record; False once the attempt has ended."""
+        return self._unless_ended(
+            "PUT", attempt, "failure", json.dumps({"reason": reason}).encode()
+        )
+
+    def release(self, attempt_id: int, *, attempts: int = ATTEMPTS) -> None:
+        """Return a run to the queue."""
+        path = f"runner/attempts/{attempt_id}/release/"
+        self.exchange("POST", path, content=b"{}", headers=JSON, attempts=attempts)
+
+    def _file(self, attempt: Attempt, name: str, most_bytes: int) -> bytes:
+        path = f"runner/attempts/{attempt.id}/{name}/"
+        content = self.exchange("GET", path, most_bytes=most_bytes)
+        expected = attempt.data[name]["digest"]
+        if digest_of_bytes(content) != expected:
+            raise WrongDigest(f"The {name} of {attempt} does not have the digest {expected}.")
+        return content
+
+    def _json(self, method: str, path: str, body: Any) -> dict[str, Any]:
+        content = json.dumps(body).encode()
+        return _parsed(self.exchange(method, path, content=content, headers=JSON))
+
+    def _unless_ended(
+        self, method: str, attempt: Attempt, what: str, body: bytes, *, attempts: int = ATTEMPTS
+    ) -> bool:
+        path = f"runner/attempts/{attempt.id}/{what}/"
+        try:
+            self.exchange(method, path, content=body, headers=JSON, attempts=attempts)
+        except SiteError as error:
+            if error.code == ENDED:
+                return False
+            raise
+        return True
+
+
+def _parsed(answer: bytes) -> dict[str, Any]:
+    try:
+        return dict(json.loads(answer))
+    except (ValueError, TypeError) as error:
+        raise SiteError(f"The site sent no JSON: {error}", code="site.no_json") from error
+
+
+def _plain_name(filename: str) -> str:
+    """The name, which must not lead out of its folder."""
+    if not filename.replace(".", "_").isidentifier() or filename.startswith("."):
+        raise WrongDigest(f"{filename!r} is no name of a candidate.")
+    return filename

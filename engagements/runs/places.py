@@ -1,0 +1,29 @@
+"""Where a run is measured: on the consultancy's machines or by the customer's runners."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from engagements.people.models import Customer
+
+
+class Place(models.TextChoices):
+    """Whose machines measure."""
+
+    HOUSE = "house", "The consultancy’s machines"
+    CUSTOMER = "customer", "The customer’s runner"
+
+
+def party(customer: Customer | None) -> str:
+    """The name of a party in `Run.measured_by` and `SigningKey.owner`; None is the consultancy."""
+    return "" if customer is None else f"customer:{customer.pk}"
+
+
+def has_runner(customer: Customer) -> bool:
+    """Whether the customer has a runner that was started and not revoked."""
+    return customer.runners.filter(revoked_at=None, key__isnull=False).exists()
+
+
+def measured_by(place: str, customer: Customer) -> str:
+    """The party that measures at `place` for `customer`."""
+    return party(customer if place == Place.CUSTOMER else None)

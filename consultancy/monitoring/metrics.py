@@ -84,7 +84,7 @@ def _queues() -> Iterator[Metric]:
     oldest: dict[str, float] = {}
     lost: dict[str, float] = {}
     for name, model in JOBS.items():
-        queued = model._base_manager.filter(state=JobState.QUEUED)
+        queued = model._base_manager.filter(model.for_workers, state=JobState.QUEUED)
         waiting[name], oldest[name] = queued.count(), _age(queued, "requested_at")
         lost[name] = _lost_leases(model._base_manager.all())
     unread = Evidence.objects.filter(state=Evidence.State.QUEUED)

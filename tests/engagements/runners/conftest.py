@@ -103,15 +103,12 @@ def requested(world: World, **changes: Any) -> EngagementRun:
     solution = solutions.submit(
         name="mine", operator=world.benchmark.operator, filename="mine.py", source=SOURCE
     )
-    return runs.request(
-        **{
-            "engagement": world.scoping() if "engagement" not in changes else changes["engagement"],
-            "solution": solution,
-            "purpose": "trial",
-            "request_key": uuid.uuid4(),
-            "benchmark": world.benchmark,
-            "place": "customer",
-            "by": world.consultant,
-        }
-        | changes
-    )
+    given: dict[str, Any] = {
+        "solution": solution,
+        "purpose": "trial",
+        "request_key": uuid.uuid4(),
+        "benchmark": world.benchmark,
+        "place": "customer",
+        "by": world.consultant,
+    }
+    return runs.request(**given | changes)

@@ -122,7 +122,9 @@ def end_for_cause(*, engagement: Engagement, by: User, address: str | None = Non
     row = locked(engagement.pk)
     access.require_signatory(row, by)
     ended = Settlement.objects.filter(
-        contract_version__engagement=row, reason=Settlement.Reason.CAUSE
+        contract_version__engagement=row,
+        reason=Settlement.Reason.CAUSE,
+        overturned_at__isnull=True,
     ).first()
     if ended is not None:
         return ended

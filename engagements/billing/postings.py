@@ -77,7 +77,7 @@ def payment_received(payment: Payment) -> Entry | None:
 
 
 def payment_moved(payment: Payment) -> Entry | None:
-    """Post one side of an overpayment moved between engagements."""
+    """Post one side of an overpayment moved to another invoice."""
     act = effects.moved_in if payment.amount > 0 else effects.moved_out
     return _post_payment(payment, Entry.Kind.PAYMENT_MOVED, act)
 

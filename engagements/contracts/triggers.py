@@ -162,7 +162,7 @@ CHECK_REINSTATED = Trigger(
         SELECT 1 FROM engagements_engagementrun run
         JOIN engagements_contractversion contract ON contract.engagement_id = run.engagement_id
         WHERE contract.id = NEW.contract_version_id AND run.repeat_verdict <> ''
-          AND (run.repeat_verdict = 'met') = (OLD.state = 'void')
+          AND (OLD.state = 'void' OR run.repeat_verdict <> 'met')
     ) THEN
         {refuse("milestone.reinstated", "Only the repeat of a run reinstates a milestone.")}
     END IF;

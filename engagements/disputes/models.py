@@ -24,7 +24,7 @@ class MeasurementDispute(models.Model):
     `proposed_by` and `ended_by`. `new_verdict` replaces that of the run. `cost` is the net cost of
     the repeat in the contract's currency, `cost_payer` the party that paid it and `cost_bearer`
     the one that bears it; `reimbursement` names the other's payment. The settlement waits while
-    the dispute is open, and while the application `awaits_booking`: the repeat met the target
+    the dispute is open, and while it `awaits_booking`: the repeat undid the settlement
     after the refund was sent, and two people of finance book that. `source_released_at`: the
     consultancy gave the candidate's source to the customer's signatories for the repeat.
     """
@@ -120,10 +120,9 @@ class MeasurementDispute(models.Model):
                 violation_error_message="Enter a cost from 0.",
             ),
             models.CheckConstraint(
-                condition=Q(awaits_booking=False)
-                | Q(state="replaced", new_verdict="met", booked_by__isnull=True),
-                name="measurement_dispute_books_a_met_repeat",
-                violation_error_message="Only a repeat that met the target is booked.",
+                condition=Q(awaits_booking=False) | Q(state="replaced", booked_by__isnull=True),
+                name="measurement_dispute_books_a_replaced_verdict",
+                violation_error_message="Only a repeat that replaced the verdict is booked.",
             ),
             models.CheckConstraint(
                 condition=Q(booked_by__isnull=True) | Q(booking_proposed_by__isnull=False),

@@ -5,9 +5,12 @@
     missed    met        the settlement is overturned: milestones are billed as after a met target
     met       other      the work goes on; after its last day or attempt it is settled,
                          unless the repeat of another attempt met the target
+    missed    other      the settlement is overturned and the work goes on, if no attempt is final
+                         any more, or no second one disqualified, and time is left
+    active    other      the attempts are counted again; the last one ends the work
 
-Other verdicts change no money. Money that was refunded already becomes due again only once two
-people of finance have booked it. A settlement by agreement stays.
+Money that was refunded already becomes due again only once two people of finance have booked it.
+A settlement by agreement stays.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from engagements.common.errors import ApplicationError
 from engagements.contracts import versions
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
+from engagements.contracts.time_box import services as time_box
 from engagements.disputes.models import MeasurementDispute
 from engagements.disputes.services import locked, record
 from engagements.engagement import stages
@@ -37,12 +41,14 @@ from engagements.people import second_person
 from engagements.people.models import User
 from engagements.runs import attempts, postings
 from engagements.runs.models import EngagementRun
+from engagements.runs.outcomes import DISQUALIFICATIONS_FOR_CAUSE
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import live_settlements
 
 State = Settlement.State
 OVERTURNED = "The repeat of a disputed acceptance run met the target."
+UNFOUNDED = "The repeat of a disputed acceptance run took away the reason of the settlement."
 MONEY_MOVED = (State.PAYING, State.PAID)
 
 
@@ -54,13 +60,43 @@ def apply(dispute: MeasurementDispute, *, by: User) -> None:
     contract = versions.contract_in_force(engagement)
     assert contract is not None  # an acceptance run has one
     contract.engagement = run.engagement = engagement
-    if dispute.new_verdict != Verdict.MET:
-        if engagement.stage == Stage.MET and run.final_at and not _met_by_another(run):
-            _undo_met(engagement, contract, run)
-    elif engagement.stage == Stage.ACTIVE:
+    is_met = dispute.new_verdict == Verdict.MET
+    if is_met and engagement.stage == Stage.ACTIVE:
         attempts.meet_by_repeat(engagement, contract, run)
-    elif engagement.stage == Stage.MISSED:
+    elif not is_met and engagement.stage == Stage.MET:
+        if run.final_at and not _met_by_another(run):
+            _undo_met(engagement, contract, run)
+    elif not is_met:
+        attempts.recount(run, contract)
+        if engagement.stage == Stage.ACTIVE:
+            _end_after_last_attempt(run, contract)
+    if engagement.stage == Stage.MISSED and (is_met or _goes_on(engagement, contract)):
         _overturn_or_wait(dispute, contract, by)
+
+
+def _end_after_last_attempt(run: EngagementRun, contract: ContractVersion) -> None:
+    """Settle the contract if the repeat made the run an attempt, and the last one."""
+    if (run.attempt or 0) < contract.acceptance_runs or attempts.blocking_error(run):
+        return
+    run.final_at = timezone.now()
+    run.save(update_fields=["final_at"])
+    settlements.create_proposal(
+        engagement=run.engagement, contract=contract, reason=Settlement.Reason.MISSED
+    )
+
+
+def _goes_on(engagement: Engagement, contract: ContractVersion) -> bool:
+    """Whether a settled contract has time left, and its settlement no reason any more."""
+    settlement = live_settlements().filter(contract_version__engagement=engagement).first()
+    if settlement is None or timezone.localdate() > time_box.ends_on(engagement):
+        return False
+    if settlement.reason == Settlement.Reason.CAUSE:
+        return attempts.disqualifications(engagement) < DISQUALIFICATIONS_FOR_CAUSE
+    final = attempts.acceptance_runs(engagement).filter(final_at__isnull=False).first()
+    is_reached = final is not None and (
+        final.declared_final_by_id is not None or final.attempt == contract.acceptance_runs
+    )
+    return settlement.reason == Settlement.Reason.MISSED and not is_reached
 
 
 def _met_by_another(run: EngagementRun) -> bool:
@@ -82,10 +118,10 @@ def _overturn_or_wait(dispute: MeasurementDispute, contract: ContractVersion, by
 
 @transaction.atomic
 def book(*, dispute: MeasurementDispute, by: User) -> MeasurementDispute:
-    """Book a met repeat after the refund was sent: one of finance proposes, another one confirms.
+    """Book a repeat after the refund was sent: one of finance proposes, another one confirms.
 
-    The customer then owes the fee with what was refunded. Declined while a transfer is with the
-    bank.
+    The customer then owes what was refunded, and the fee of a met target. Declined while a
+    transfer is with the bank.
     """
     row = locked(dispute)
     require_finance(by)
@@ -115,19 +151,27 @@ def book(*, dispute: MeasurementDispute, by: User) -> MeasurementDispute:
     assert contract is not None  # a settled engagement has one
     contract.engagement = row.engagement
     _overturn(row, contract, by)
-    record(row, "booked", "The repeat was booked: the fee is due as after a met target.", by)
+    is_met = row.new_verdict == Verdict.MET
+    then = "the fee is due as after a met target" if is_met else "the work goes on"
+    record(row, "booked", f"The repeat was booked: {then}.", by)
     return row
 
 
 def _overturn(dispute: MeasurementDispute, contract: ContractVersion, by: User) -> None:
     """Undo a missed target: the settlement ends, its milestones are billed again."""
-    engagement = dispute.engagement
+    engagement, is_met = dispute.engagement, dispute.new_verdict == Verdict.MET
+    reason = OVERTURNED if is_met else UNFOUNDED
     rows = list(Settlement.objects.filter(contract_version__engagement=engagement))
     for row in rows:
         row.contract_version.engagement = engagement
-        settlements.overturn(row, reason=OVERTURNED, by=by)
-    _reinstate(engagement, _credited_lines(rows))
-    attempts.meet(engagement, contract, dispute.run)
+        settlements.overturn(row, reason=reason, by=by)
+    _reinstate(engagement, _credited_lines(rows), reason)
+    if is_met:
+        attempts.meet(engagement, contract, dispute.run)
+    else:
+        final = attempts.acceptance_runs(engagement).filter(final_at__isnull=False)
+        final.update(final_at=None, declared_final_by=None)
+        _resume(engagement, dispute.run, reason)
 
 
 def _credited_lines(rows: Iterable[Settlement]) -> list[InvoiceLine]:
@@ -137,7 +181,7 @@ def _credited_lines(rows: Iterable[Settlement]) -> list[InvoiceLine]:
     return list(lines.order_by("pk"))
 
 
-def _reinstate(engagement: Engagement, credited: list[InvoiceLine]) -> None:
+def _reinstate(engagement: Engagement, credited: list[InvoiceLine], why: str) -> None:
     """Reinstate what settlements voided or credited, to be billed again.
 
     A line credited in part is first credited in full: a milestone is billed by one invoice. Its
@@ -149,7 +193,7 @@ def _reinstate(engagement: Engagement, credited: list[InvoiceLine]) -> None:
         if line.milestone is not None and remaining > 0:
             by_invoice.setdefault(line.invoice, {})[line] = remaining
     for invoice, parts in by_invoice.items():
-        reason = f"{OVERTURNED} It is billed again."
+        reason = f"{why} It is billed again."
         credit_notes.credit(invoice=invoice, reason=reason, by=None, lines=parts)
     voided = {line.milestone_id for line in credited if line.milestone_id}
     for event in Event.objects.filter(engagement=engagement, verb="settlement.proposed"):
@@ -164,6 +208,7 @@ def _reinstate(engagement: Engagement, credited: list[InvoiceLine]) -> None:
 def _undo_met(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:
     """Undo a met target: the attempt counts as missed, the fee as not earned."""
     postings.target_unmet(contract, dated_on=timezone.localdate())
+    attempts.recount(run, contract)
     if attempts.ends_the_work(run):
         settlements.create_proposal(
             engagement=engagement, contract=contract, reason=Settlement.Reason.MISSED
@@ -171,15 +216,20 @@ def _undo_met(engagement: Engagement, contract: ContractVersion, run: Engagement
         return
     run.final_at = None
     run.save(update_fields=["final_at"])
+    _resume(engagement, run, "The repeat of the acceptance run did not meet the target.")
+    _take_back_releases(engagement)
+
+
+def _resume(engagement: Engagement, run: EngagementRun, why: str) -> None:
+    """Move a locked engagement back to active."""
     events.record(
         engagement=engagement,
         verb="engagement.resumed",
-        summary="The repeat of the acceptance run did not meet the target: the work goes on.",
+        summary=f"{why} The work goes on.",
         actor=None,
         changes={**stages.move(engagement, Stage.ACTIVE), "run": run.pk},
         for_customer=True,
     )
-    _take_back_releases(engagement)
 
 
 def _take_back_releases(engagement: Engagement) -> None:

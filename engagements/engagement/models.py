@@ -40,7 +40,7 @@ MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
         Stage.ACTIVE: frozenset({Stage.MET, Stage.MISSED, Stage.CANCELLED}),
         # Back by the repeat of a disputed acceptance run.
         Stage.MET: frozenset({Stage.CLOSED, Stage.ACTIVE, Stage.MISSED}),
-        Stage.MISSED: frozenset({Stage.CLOSED, Stage.MET}),
+        Stage.MISSED: frozenset({Stage.CLOSED, Stage.MET, Stage.ACTIVE}),
         # Reopened when the bank returns a refund.
         Stage.CLOSED: frozenset({Stage.MET, Stage.MISSED}),
         Stage.REDIRECTED: frozenset(),

@@ -38,7 +38,7 @@ CHECK_REPEAT = Trigger(
     operation=pgtrigger.Update,
     condition=pgtrigger.Condition(
         "OLD.stage = 'met' AND NEW.stage IN ('active', 'missed')"
-        " OR OLD.stage = 'missed' AND NEW.stage = 'met'"
+        " OR OLD.stage = 'missed' AND NEW.stage IN ('active', 'met')"
     ),
     func=f"""
     IF NOT EXISTS (

@@ -95,12 +95,12 @@ def bad_debt(position: Positions, *, net: Decimal, tax: Decimal) -> Effect:
 
 
 def moved_in(position: Positions, amount: Decimal) -> Effect:
-    """An overpayment moved here from another engagement."""
+    """An overpayment moved here from another invoice."""
     return _incoming(position, amount, at=chart.MOVED_PAYMENTS)
 
 
 def moved_out(position: Positions, amount: Decimal) -> Effect:
-    """An overpayment moved to another engagement."""
+    """An overpayment moved to another invoice."""
     return _outgoing(position, amount, at=chart.MOVED_PAYMENTS)
 
 

@@ -35,15 +35,15 @@ Kind = Payment.Kind
 
 
 def preview_move(*, invoice: Invoice, to: Invoice, amount: Decimal) -> list[PlannedEntry]:
-    """Return the ledger entries of moving `amount`: none within one engagement."""
-    if invoice.engagement_id == to.engagement_id:
-        return []
+    """Return the ledger entries of moving `amount`: one for each invoice."""
     source = positions_of(invoice.engagement, invoice.currency)
-    target = positions_of(to.engagement, to.currency)
+    out = effects.moved_out(source, amount)
+    is_one = invoice.engagement_id == to.engagement_id
+    target = source.plus(out) if is_one else positions_of(to.engagement, to.currency)
     kind = Entry.Kind.PAYMENT_MOVED
     return [
-        PlannedEntry(kind, invoice.engagement.reference, effects.moved_out(source, amount)),
-        PlannedEntry(kind, to.engagement.reference, effects.moved_in(target, amount)),
+        PlannedEntry(kind, invoice.reference, out),
+        PlannedEntry(kind, to.reference, effects.moved_in(target, amount)),
     ]
 
 
@@ -78,9 +78,8 @@ def move(*, invoice: Invoice, to: Invoice, amount: Decimal, reference: str, by: 
     )
     validation.save_validated(incoming)
     _record_move(incoming, source, by)
-    if source.engagement_id != target.engagement_id:
-        postings.payment_moved(outgoing)
-        postings.payment_moved(incoming)
+    postings.payment_moved(outgoing)
+    postings.payment_moved(incoming)
     return incoming
 
 

@@ -119,8 +119,8 @@ def _status(settlement: Settlement) -> tuple[str, str, str]:
         if settlement.overturned_at is not None:
             overturned = (
                 f"{verb} on {when}. On {in_words(settlement.overturned_at)} the repeat of an "
-                "acceptance run met the target: the fee is due, and what was refunded is part of "
-                "the amounts of your invoices."
+                "acceptance run undid the settlement: what was refunded is part of the amounts of "
+                "your invoices."
             )
             return ("void", "Undone", overturned)
         return (

@@ -211,6 +211,29 @@ def meet_by_repeat(engagement: Engagement, contract: ContractVersion, run: Engag
     meet(engagement, contract, run)
 
 
+def recount(run: EngagementRun, contract: ContractVersion) -> None:
+    """Count the attempts again, under the lock, after a repeat replaced the verdict of `run`.
+
+    Later attempts keep their order. A run that is no attempt any more is not final either. It
+    becomes no attempt beyond those of the contract.
+    """
+    rows = list(acceptance_runs(run.engagement).filter(concluded_at__isnull=False).order_by("pk"))
+    counts = outcome_of(situation_of(run)).attempt is not None
+    counted = [row for row in rows if (counts if row.pk == run.pk else row.attempt is not None)]
+    if counts == (run.attempt is not None) or len(counted) > contract.acceptance_runs:
+        return
+    if not counts:
+        run.attempt = run.final_at = run.declared_final_by = None
+        run.save(update_fields=["attempt", "final_at", "declared_final_by"])
+    numbered = list(enumerate(counted, start=1))
+    # Each number is free when it is taken.
+    for number, row in reversed(numbered) if counts else numbered:
+        if row.attempt != number:
+            changed = run if row.pk == run.pk else row
+            changed.attempt = number
+            changed.save(update_fields=["attempt"])
+
+
 def ends_the_work(run: EngagementRun) -> bool:
     """Whether a final attempt that the repeat did not confirm leaves no attempt and no time."""
     situation = situation_of(run)

@@ -16,6 +16,7 @@ from engagements.runs.triggers import (
     CONCLUDED,
     FINAL,
     NOTICE_GIVEN,
+    RECOUNTED,
     REPEATED,
 )
 
@@ -97,6 +98,7 @@ class EngagementRun(models.Model):
             NOTICE_GIVEN,
             ATTEMPT_SEALED,
             CONCLUDED,
+            RECOUNTED,
             FINAL,
             REPEATED,
         ]

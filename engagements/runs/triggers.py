@@ -68,13 +68,28 @@ ATTEMPT_SEALED = Trigger(
     """,
 )
 
-# The counted outcome of a run is fixed; only `is_final` is set later, once.
+# The counted outcome of a run is fixed, until a repeat replaces a verdict of the engagement.
 CONCLUDED = ReadOnly(
     name="concluded",
-    fields=["attempt", "is_noise_repeat", "concluded_at"],
+    fields=["is_noise_repeat", "concluded_at"],
     condition=pgtrigger.Q(old__concluded_at__isnull=False),
 )
-# A met target that the repeat did not confirm may leave time for other attempts.
+RECOUNTED = Trigger(
+    name="recounted",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Condition(
+        "OLD.concluded_at IS NOT NULL AND NEW.attempt IS DISTINCT FROM OLD.attempt"
+    ),
+    func=f"""
+    IF NOT EXISTS (SELECT 1 FROM engagements_engagementrun
+                   WHERE engagement_id = NEW.engagement_id AND repeat_verdict <> '') THEN
+        {refuse("engagementrun.recounted", "Only a repeat counts the attempts again.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+# A repeat that took a verdict back may leave time for other attempts.
 FINAL = Trigger(
     name="final",
     when=pgtrigger.Before,
@@ -84,7 +99,11 @@ FINAL = Trigger(
         " IS DISTINCT FROM (OLD.final_at, OLD.declared_final_by_id)"
     ),
     func=f"""
-    IF NEW.final_at IS NOT NULL OR NEW.repeat_verdict IN ('', 'met') THEN
+    IF NEW.final_at IS NOT NULL OR (
+        NEW.repeat_verdict IN ('', 'met') AND NOT EXISTS (
+            SELECT 1 FROM engagements_engagementrun WHERE engagement_id = NEW.engagement_id
+            AND repeat_verdict NOT IN ('', 'met'))
+    ) THEN
         {refuse("engagementrun.final", "A final attempt stays final.")}
     END IF;
     RETURN NEW;

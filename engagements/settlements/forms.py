@@ -29,7 +29,7 @@ class ProposeSettlementForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         reasons = [each for each in Settlement.Reason if (each == FURTHER) == is_further]
-        if not contract.settlements.filter(reason=CAUSE).exists():
+        if not contract.settlements.filter(reason=CAUSE, overturned_at=None).exists():
             reasons = [each for each in reasons if each != CAUSE]
         field = self.fields["reason"]
         assert isinstance(field, forms.ChoiceField)

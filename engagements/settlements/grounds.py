@@ -70,7 +70,8 @@ def _require_recorded(contract: ContractVersion, reason: str) -> None:
         raise ApplicationError(
             "No attempt of this contract is final.", code="settlement.no_final_attempt"
         )
-    if reason == Reason.CAUSE and not contract.settlements.filter(reason=reason).exists():
+    ended = contract.settlements.filter(reason=reason, overturned_at__isnull=True)
+    if reason == Reason.CAUSE and not ended.exists():
         raise ApplicationError(
             "The customer has not ended this contract for cause.", code="settlement.no_cause"
         )

@@ -126,9 +126,9 @@ CHECK_OVERTURNED = Trigger(
     IF NEW.state NOT IN ('voided', 'paid') OR NOT EXISTS (
         SELECT 1 FROM engagements_engagementrun run
         JOIN engagements_contractversion contract ON contract.engagement_id = run.engagement_id
-        WHERE contract.id = NEW.contract_version_id AND run.repeat_verdict = 'met'
+        WHERE contract.id = NEW.contract_version_id AND run.repeat_verdict <> ''
     ) THEN
-        {refuse("settlement.overturned", "Only a repeat that met the target overturns it.")}
+        {refuse("settlement.overturned", "Only a repeat that replaced a verdict overturns it.")}
     END IF;
     RETURN NEW;
     """,

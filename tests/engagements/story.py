@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import uuid4
 
 from django.utils import timezone
@@ -144,7 +145,13 @@ def audited(story: Story) -> Story:
     return story
 
 
-def offered(story: Story, *, signatory: User | None = None, attempts: int = 1) -> Story:
+def offered(
+    story: Story,
+    *,
+    signatory: User | None = None,
+    attempts: int = 1,
+    inconclusive: str = "missed",
+) -> Story:
     """A contract is sealed and on the customer's table; `signatory` alone signs it, if named."""
     scenario = story.scenario
     contract = contracts.draft(
@@ -157,7 +164,7 @@ def offered(story: Story, *, signatory: User | None = None, attempts: int = 1) -
         weeks=scenario.weeks,
         starts_on=timezone.localdate(),
         target=Decimal(2),
-        inconclusive="missed",
+        inconclusive=inconclusive,
         dispute_days=0,
         acceptance_runs=attempts,
         signatory=signatory,
@@ -242,18 +249,23 @@ def running(asked: EngagementRun) -> Run:
 
 
 def measured(
-    story: Story, speedup: float, *, purpose: str = EngagementRun.Purpose.ACCEPTANCE
+    story: Story,
+    speedup: float,
+    *,
+    purpose: str = EngagementRun.Purpose.ACCEPTANCE,
+    **changed: Any,
 ) -> EngagementRun:
     """A run measured at about `speedup`, and what the contract makes of it."""
-    asked = finished(requested(story, purpose), speedup)
+    asked = finished(requested(story, purpose), speedup, **changed)
     story.engagement.refresh_from_db()
     return asked
 
 
-def finished(asked: EngagementRun, speedup: float) -> EngagementRun:
-    """A queued run as a worker measures and concludes it."""
+def finished(asked: EngagementRun, speedup: float, **changed: Any) -> EngagementRun:
+    """A queued run as a worker measures and concludes it; `changed` is of its record."""
     run = running(asked)
-    handed_in = record(speedup=speedup, document=run.benchmark.document, source=run.solution.source)
+    given = {"document": run.benchmark.document, "source": run.solution.source}
+    handed_in = record(speedup=speedup, **given | changed)
     measuring.finish(run_id=run.pk, attempt=run.attempt, record_bytes=sign(handed_in))
     return runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
 

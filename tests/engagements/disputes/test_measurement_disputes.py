@@ -39,7 +39,7 @@ from engagements.settlements.models import Settlement
 from engagements.settlements.queries import has_unsettled_payments
 from tests.database_constraints import violates, write
 from tests.engagements import story as stories
-from tests.engagements.charts.measured import record
+from tests.engagements.charts.measured import disqualified, record
 from tests.engagements.sessions import sign_in
 from tests.engagements.story import Story
 from tests.engagements.world import undone
@@ -280,6 +280,79 @@ def test_a_target_that_two_repeats_decide_stays_met_by_one_of_them(story: Story)
         repeats.upload(dispute=dispute, content=content, by=story.signatory)
     story.engagement.refresh_from_db()
     assert story.engagement.stage == Stage.MET
+
+
+def disqualified_twice() -> tuple[Story, EngagementRun]:
+    """A contract that the customer ended for cause, and its second disqualified run."""
+    story = stories.active(stories.offered(stories.audited(stories.opened()), attempts=3))
+    stories.paid(story)
+    caught = disqualified()["findings"]
+    stories.measured(story, 1.1, findings=caught)
+    second = stories.measured(story, 1.12, findings=caught)
+    closing.end_for_cause(engagement=story.engagement, by=story.signatory)
+    return story, second
+
+
+@pytest.mark.parametrize("is_refunded", [False, True])
+def test_an_end_for_cause_is_undone_by_a_repeat_that_follows_the_rules(is_refunded: bool) -> None:
+    story, second = disqualified_twice()
+    before = states(story)
+    if is_refunded:
+        row = refunds.start_payment(settlement=stories.approved(story), by=story.finance)
+        refunds.mark_paid(settlement=row, reference="REFUND-1", by=story.finance)
+    ended = repeated(story, second, 1.1)
+    story.engagement.refresh_from_db()
+    if is_refunded:
+        assert (ended.awaits_booking, story.engagement.stage) == (True, Stage.MISSED)
+        for by in (story.finance, story.second):
+            verdicts.book(dispute=ended, by=by)
+        story.engagement.refresh_from_db()
+    second.refresh_from_db()
+    assert (story.engagement.stage, second.attempt) == (Stage.ACTIVE, 2)
+    assert story.settlement.overturned_at is not None
+    assert "void" not in states(story)
+    assert before.count("void") > 0
+    # The third attempt is left, and decides.
+    stories.measured(story, 2.6)
+    assert story.engagement.stage == Stage.MET
+    found = balances(story)
+    assert sum(found.values()) == 0
+    assert "refund_liability" not in found
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_an_inconclusive_repeat_counts_as_the_contract_says(counts: bool) -> None:
+    rule = "missed" if counts else "repeat"
+    story = stories.active(
+        stories.offered(stories.audited(stories.opened()), attempts=2, inconclusive=rule)
+    )
+    first, second = stories.measured(story, 1.1), stories.measured(story, 1.12)
+    assert (first.attempt, second.attempt, story.engagement.stage) == (1, 2, Stage.MISSED)
+    repeated(story, first, 2.0, noise=0.3)
+    story.engagement.refresh_from_db()
+    rows = [EngagementRun.objects.get(pk=run.pk) for run in (first, second)]
+    assert rows[0].repeat_verdict == "inconclusive"
+    if counts:
+        assert [row.attempt for row in rows] == [1, 2]
+        assert story.engagement.stage == Stage.MISSED
+    else:
+        assert [(row.attempt, row.final_at) for row in rows] == [(None, None), (1, None)]
+        assert story.engagement.stage == Stage.ACTIVE
+        # A later repeat that misses counts again, and uses up the last attempt.
+        third = stories.measured(story, 1.14)
+        assert (third.attempt, story.engagement.stage) == (2, Stage.MISSED)
+
+
+def repeated(
+    story: Story, run: EngagementRun, speedup: float, **changed: Any
+) -> MeasurementDispute:
+    """The dispute of a run that its repeat ended."""
+    dispute = services.raise_dispute(
+        run=run, reason="Busy.", repeater="customer", by=story.signatory
+    )
+    given = {"document": run.run.benchmark.document, "source": run.run.solution.source}
+    content = sign(record(speedup=speedup, **given | changed))
+    return repeats.upload(dispute=dispute, content=content, by=story.signatory)
 
 
 def test_the_database_undoes_no_verdict_without_a_repeat() -> None:

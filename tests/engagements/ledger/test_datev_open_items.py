@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engagements.billing import credit_notes
-from engagements.payouts import bank_matching, overpayment_refunds
+from engagements.payouts import bank_matching, overpayment_refunds, overpayments
 from engagements.settlements import services as settlements
 from tests.engagements.billing.test_bank_imports import imported, statement
 from tests.engagements.payouts.refund_steps import start_refund
@@ -60,6 +60,18 @@ def test_a_debtors_open_items_add_up_by_invoice_number(client: Client, world: Wo
     assert {row[PLACES["key"]] for row in keyed} == {"3"}
     # The key belongs to the account in Gegenkonto, which is never the debtor.
     assert {row[PLACES["account"]] for row in keyed} == {str(10_000 + world.customer.pk)}
+
+
+def test_an_overpayment_moved_within_an_engagement_clears_both_invoices(
+    client: Client, world: World
+) -> None:
+    contract = world.active()
+    first, second = (world.invoice(contract.milestones.get(position=n)) for n in (1, 2))
+    world.paid_beyond(first, first.gross + second.gross, "P-1")
+    overpayments.move(
+        invoice=first, to=second, amount=second.gross, reference="M-1", by=world.finance
+    )
+    assert open_items(world, exported(client, world)) == {first.reference: 0, second.reference: 0}
 
 
 def test_refunds_clear_the_credited_invoices_by_their_numbers(client: Client, world: World) -> None:

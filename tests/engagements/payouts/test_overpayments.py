@@ -70,13 +70,19 @@ def test_what_arrives_might_go_back_and_what_left_was_no_fee(world: World) -> No
     assert bank_of(invoice, chart.REFUND_LIABILITY) == before == D("-6000")
 
 
-def test_within_one_engagement_the_ledger_stays_as_it_is(world: World) -> None:
+def test_within_one_engagement_both_invoices_are_posted(world: World) -> None:
     invoice = world.overpaid(D("720"))
     other = world.invoice(contract_of(invoice).milestones.get(position=2))
-    before = positions_of(invoice.engagement, "EUR").balances
-    assert overpayments.preview_move(invoice=invoice, to=other, amount=D("720")) == []
+    planned = overpayments.preview_move(invoice=invoice, to=other, amount=D("720"))
+    assert [entry.about for entry in planned] == [invoice.reference, other.reference]
+    before = positions_of(invoice.engagement, "EUR")
     move(world, invoice, other)
-    assert positions_of(invoice.engagement, "EUR").balances == before
+    after = positions_of(invoice.engagement, "EUR")
+    for entry in planned:
+        before = before.plus(entry.effect)
+    moved = {code: amount for code, amount in before.balances.items() if amount}
+    assert moved == {code: amount for code, amount in after.balances.items() if amount}
+    assert after.balance(chart.MOVED_PAYMENTS) == 0
     assert balance_of(other).open_amount == D("6420.00")
     assert invoice.engagement.events.filter(verb="payment.moved").count() == 1
 

@@ -121,7 +121,7 @@ def test_the_database_refuses_attempts_beyond_the_sealed_ones(world: World) -> N
     contract = world.active(acceptance_runs=2, noise_repeats=0)
     run = attempt(world, contract, "missed")
     rows = EngagementRun.objects.filter(pk=run.pk)
-    with violates("engagementrun.concluded"):
+    with violates("engagementrun.recounted"):
         rows.update(attempt=2)
     asked = EngagementRun.objects.filter(pk=world.request(contract).pk)
     now = timezone.now()

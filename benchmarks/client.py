@@ -158,9 +158,13 @@ class Site:
         body = {"operator": operator, "filename": filename, "source": source}
         return Candidate.of(self._call("POST", "candidates/", body))
 
-    def request_run(self, *, engagement: str, candidate: int, purpose: str) -> Run:
+    def request_run(
+        self, *, engagement: str, candidate: int, purpose: str, commit: str = ""
+    ) -> Run:
         """Request a run of a candidate on the contract's benchmark."""
         body = {"engagement": engagement, "candidate": candidate, "purpose": purpose}
+        if commit:
+            body["commit"] = commit
         return Run.of(self._call("POST", "runs/", body))
 
     def run(self, pk: int) -> Run:

@@ -1,5 +1,6 @@
 """Reads of runs and records for pages and documents."""
 
+import statistics
 from typing import Any
 
 from django.db.models import Q
@@ -8,6 +9,8 @@ from benchmarks import storage
 from benchmarks.errors import RecordUnreadable
 from benchmarks.models import Record, Run
 from benchmarks.records import records
+
+_FORMER_RUNS = 10
 
 
 def record_of(run: Run) -> dict[str, Any]:
@@ -27,6 +30,18 @@ def record_of(run: Run) -> dict[str, Any]:
             f"The record of run {run.pk} was changed after it was stored.", code="record.changed"
         )
     return data
+
+
+def usual_seconds(run: Run) -> float | None:
+    """The median time of the benchmark's newest measured runs; None without one."""
+    former = Run.objects.filter(
+        benchmark=run.benchmark_id, state=Run.State.FINISHED, started_at__isnull=False
+    ).order_by("-finished_at")
+    took = [
+        (finished - started).total_seconds()
+        for started, finished in former.values_list("started_at", "finished_at")[:_FORMER_RUNS]
+    ]
+    return statistics.median(took) if took else None
 
 
 def queue_position(run: Run) -> int | None:

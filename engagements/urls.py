@@ -81,6 +81,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("runs/notice/", runs.give_notice, name="run-notice"),
     path("runs/<int:pk>/", runs.show, name="run"),
     path("runs/<int:pk>/final/", runs.declare_final, name="run-final"),
+    path("runs/<int:pk>/cancel/", runs.cancel, name="run-cancel"),
     path("runs/<int:pk>/live/", runs.live, name="run-live"),
     path("runs/<int:pk>/dispute/", disputes.workbench, name="run-dispute"),
     path("runs/<int:pk>/dispute/finance/", disputes.finance, name="run-dispute-finance"),

@@ -17,7 +17,7 @@ class SideFailed(RuntimeError):
     """A side raised, hung, died or broke the channel; there is no record.
 
     The message is one line: who, when, what, and the last lines of output. `log` is a compiler's
-    output.
+    output, or the side's own with its traceback.
     """
 
     def __init__(self, message: str, *, log: str | None = None) -> None:

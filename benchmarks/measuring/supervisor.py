@@ -23,12 +23,22 @@ def measure(run: Run, *, device_locks: tuple[int, ...]) -> str:
 
     "finished", "failed: CODE", "lost" (another attempt has claimed it) or "requeued".
     """
+    printed = b""
     try:
         with own_folder() as made:
-            content = RunWatch(run, folder=made, device_locks=device_locks).wait()
+            watch = RunWatch(run, folder=made, device_locks=device_locks)
+            try:
+                content = watch.wait()
+            finally:
+                printed = watch.stderr
         _store_record(run, content)
     except outcomes.Failed as failure:
-        failed = runs.fail(run_id=run.pk, attempt=run.attempt, reason=failure.message)
+        failed = runs.fail(
+            run_id=run.pk,
+            attempt=run.attempt,
+            reason=failure.message,
+            log=printed.decode("utf-8", "replace"),
+        )
         return f"failed: {failure.code}" if failed else "lost"
     except RecordRejected as rejected:
         return f"failed: {rejected.code}"

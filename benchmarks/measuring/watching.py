@@ -105,16 +105,18 @@ class Watch(ABC):
             limits=self.limits,
             command=self.command,
         ) as harness:
-            while harness.status() is None:
+            try:
+                while harness.status() is None:
+                    self._read_events(harness)
+                    self._extend_lease()
+                    self._enforce_limits(harness)
+                    self._store_progress()
                 self._read_events(harness)
-                self._extend_lease()
-                self._enforce_limits(harness)
-                self._store_progress()
-            self._read_events(harness)
+            finally:
+                self.stderr = harness.stderr
             status = harness.status()
         self._store_progress(immediately=True)
         self._log(harness, status)
-        self.stderr = harness.stderr
         return status or 0
 
     def _read_events(self, harness: Harness) -> None:

@@ -19,6 +19,8 @@ from benchmarks.records.redaction import withhold_source
 from benchmarks.services import leases, messages
 from benchmarks.text import readable
 
+LONGEST_LOG = 16 * 1024
+
 
 def request(
     *,
@@ -139,16 +141,28 @@ def _finished(
     return record
 
 
-def fail(*, run_id: int, attempt: int, reason: str) -> bool:
+def fail(*, run_id: int, attempt: int, reason: str, log: str = "") -> bool:
     """Conclude the run without a record; False when the attempt is stale.
 
-    `reason` says what failed and what to do.
+    `reason` says what failed and what to do; `log` is what was printed, tracebacks included.
     """
     with transaction.atomic():
         run = leases.current(Run, run_id, attempt).select_for_update().first()
         if run is None:
             return False
         run.failure_reason = readable(reason) or "The run failed without a reason."
+        run.log = readable(log, longest=LONGEST_LOG)
+        _conclude(run, state=Run.State.FAILED)
+    return True
+
+
+def cancel(*, run_id: int, by: str) -> bool:
+    """End a queued or running run; False when it is concluded. Its worker stops within a beat."""
+    with transaction.atomic():
+        run = Run.objects.select_for_update().get(pk=run_id)
+        if run.is_concluded:
+            return False
+        run.failure_reason = f"{readable(by, longest=200)} cancelled this run."
         _conclude(run, state=Run.State.FAILED)
     return True
 
@@ -180,5 +194,5 @@ def _conclude(run: Run, *, state: JobState) -> None:
     run.state = state
     run.leased_until = None
     run.finished_at = timezone.now()
-    run.save(update_fields=["state", "leased_until", "finished_at", "failure_reason"])
+    run.save(update_fields=["state", "leased_until", "finished_at", "failure_reason", "log"])
     signals.run_concluded.send(sender=Run, run=run)

@@ -26,7 +26,7 @@ from engagements.people.models import User
 from engagements.people.token_models import Scope
 from engagements.runs import bundles, record_files
 from engagements.runs import services as runs
-from engagements.runs.models import EngagementRun
+from engagements.runs.models import COMMIT, EngagementRun
 from engagements.runs.places import Place
 
 # Progress without the worker and the number of attempts, which stay internal.
@@ -233,6 +233,7 @@ class ProgressSerializer(serializers.Serializer[Any]):
     benchmark=2,
     candidate=9,
     attempt=None,
+    commit="4e1243bd22c66e76c2ba9eddc1f91394e57f9f83",
     requested_at="2026-10-22T09:14:00Z",
     started_at=None,
     finished_at=None,
@@ -269,6 +270,7 @@ class RunSerializer(Row):
             "benchmark",
             "candidate",
             "attempt",
+            "commit",
             "requested_at",
             "started_at",
             "finished_at",
@@ -302,6 +304,9 @@ class NewRunSerializer(serializers.Serializer[Any]):
     )
     place = serializers.ChoiceField(
         choices=Place.choices, required=False, help_text="Of a trial: whose machines measure it."
+    )
+    commit = serializers.RegexField(
+        COMMIT, required=False, help_text="The source's commit, 7 to 64 hexadecimal digits."
     )
 
 
@@ -347,6 +352,7 @@ class Runs(Resource):
             benchmark=_one(Benchmark.objects.filter(pk=chosen), "benchmark") if chosen else None,
             customer_nonce=values.get("customer_nonce", ""),
             place=values.get("place", Place.HOUSE),
+            commit=values.get("commit", ""),
             by=request.user,
         )
         data = self.get_serializer(self.rows().get(pk=row.pk)).data

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer, TextLexer, TOMLLexer
+from pygments.lexers import CudaLexer, PythonLexer, TextLexer, TOMLLexer
 
 from engagements.benchmark.models import BenchmarkComment
 
 # Longer files are shown without colours: highlighting takes a second for each 100 KB.
 _LONGEST_HIGHLIGHTED = 100_000
+_LEXERS = {".toml": TOMLLexer, ".cu": CudaLexer}
 _ORDER = ("benchmark.toml", "program.py", "reference.py")
 
 
@@ -77,13 +79,19 @@ def _place(path: str) -> tuple[int, str]:
 
 
 def _lines(path: str, text: str, comments: Sequence[BenchmarkComment]) -> Iterator[Line]:
+    for line in highlighted_lines(path, text):
+        yield replace(line, comments=[each for each in comments if each.line == line.number])
+
+
+def highlighted_lines(path: str, text: str) -> Iterator[Line]:
+    """The lines of a file, highlighted by its suffix."""
     for number, html in enumerate(_highlighted(path, text), start=1):
-        yield Line(number, html, [each for each in comments if each.line == number])
+        yield Line(number, html)
 
 
 def _highlighted(path: str, text: str) -> list[SafeString]:
     """The lines as HTML; Pygments escapes what it does not mark up."""
-    chosen: Any = TOMLLexer if path.endswith(".toml") else PythonLexer
+    chosen: Any = _LEXERS.get(PurePosixPath(path).suffix, PythonLexer)
     if len(text) > _LONGEST_HIGHLIGHTED:
         chosen = TextLexer
     formatter: Any = HtmlFormatter(nowrap=True, classprefix="src-")

@@ -208,6 +208,7 @@ _TYPES: Final = (
     ),
     EventType("run.requested", "Run requested", _R),
     EventType("run.concluded", "Run concluded", _R, for_lead=True),
+    EventType("run.cancelled", "Run cancelled", _R),
     EventType("run.failed", "Run failed", _R, for_lead=True),
     EventType(
         "run.disqualified", "Acceptance run disqualified", _R, "See what it means in the portal:",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils import timezone
+
 from benchmarks.models import Run
-from benchmarks.queries import queue_position
+from benchmarks.queries import queue_position, usual_seconds
 
 PHASES = {
     "starting": "Starting the referee",
@@ -50,6 +52,8 @@ class Live:
     high: float | None
     target: float
     curve: Curve | None
+    elapsed_s: float | None
+    usual_s: float | None
 
     @property
     def announcement(self) -> str:
@@ -75,7 +79,15 @@ def live_of(run: Run) -> Live:
         high=progress.get("high"),
         target=target,
         curve=curve_of(progress.get("history") or [], target),
+        elapsed_s=_elapsed_s(run),
+        usual_s=usual_seconds(run),
     )
+
+
+def _elapsed_s(run: Run) -> float | None:
+    if run.state != Run.State.RUNNING or run.started_at is None:
+        return None
+    return (timezone.now() - run.started_at).total_seconds()
 
 
 def _counts(progress: dict[str, Any]) -> str:

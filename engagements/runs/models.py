@@ -20,6 +20,8 @@ from engagements.runs.triggers import (
     REPEATED,
 )
 
+COMMIT = r"^[0-9a-f]{7,64}$"
+
 
 class EngagementRun(models.Model):
     """A run requested in an engagement.
@@ -47,6 +49,9 @@ class EngagementRun(models.Model):
     is_noise_repeat = models.BooleanField(default=False)
     repeat_verdict = models.CharField(max_length=12, choices=Verdict, blank=True)
     final_at = models.DateTimeField(null=True, blank=True)
+    commit = models.CharField(
+        max_length=64, blank=True, help_text="Of the candidate's source, as its submitter named it."
+    )
     declared_final_by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
@@ -64,6 +69,11 @@ class EngagementRun(models.Model):
                 condition=~Q(purpose="acceptance") | Q(contract_version__isnull=False),
                 name="engagement_acceptance_run_names_its_contract",
                 violation_error_message="An acceptance run requires a contract.",
+            ),
+            models.CheckConstraint(
+                condition=Q(commit="") | Q(commit__regex=COMMIT),
+                name="engagementrun_commit_is_hexadecimal",
+                violation_error_message="Enter a commit as 7 to 64 hexadecimal digits.",
             ),
             models.UniqueConstraint(
                 fields=["engagement", "attempt"],

@@ -44,6 +44,7 @@ def request(
     benchmark: Benchmark | None = None,
     customer_nonce: str = "",
     place: str = Place.HOUSE,
+    commit: str = "",
 ) -> EngagementRun:
     """Request a run. A repeated `request_key` returns the same run.
 
@@ -51,7 +52,8 @@ def request(
     or the newest contract's. An acceptance run decides the contract: it uses the contract's
     benchmark, inside the time-box, one at a time. The record must contain `customer_nonce`, a value
     from the customer, so that they know it was measured after they gave it. `place` is where a
-    trial is measured; acceptance runs are measured on the consultancy's machines.
+    trial is measured; acceptance runs are measured on the consultancy's machines. `commit` names
+    the candidate's source where it comes from git.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
@@ -77,7 +79,12 @@ def request(
     except BenchmarkError as error:
         raise ApplicationError(error.message, code=error.code) from error
     asked = EngagementRun(
-        engagement=row, run=run, contract_version=contract, purpose=purpose, requested_by=by
+        engagement=row,
+        run=run,
+        contract_version=contract,
+        purpose=purpose,
+        requested_by=by,
+        commit=commit,
     )
     validation.save_validated(asked)
     _record_request(row, asked, solution, chosen)
@@ -164,6 +171,38 @@ def _contract_in_time_box(engagement: Engagement) -> ContractVersion:
         )
     notices.require(engagement, contract)
     return contract
+
+
+@transaction.atomic
+def cancel(*, run: EngagementRun, by: User) -> None:
+    """End a run that is not concluded; one that has ended stays as it is.
+
+    An acceptance run that is being measured is not cancelled: its estimate is visible, and an
+    attempt cannot be withdrawn because it is going badly.
+    """
+    row = stages.locked(run.engagement_id)
+    access.require_consultant(by)
+    # Under the run's lock, so that it does not start in between.
+    run.run = Run.objects.select_for_update().select_related("solution").get(pk=run.run_id)
+    if not may_be_cancelled(run):
+        raise ApplicationError(
+            "This acceptance run has started and cannot be cancelled. Wait for its verdict.",
+            code="run.acceptance_running",
+        )
+    if measuring.cancel(run_id=run.run_id, by=str(by)):
+        events.record(
+            engagement=row,
+            verb="run.cancelled",
+            summary=f"The run of {run.run.solution.name} was cancelled.",
+            actor=by,
+            changes={"run": run.pk},
+            for_customer=run.purpose == Purpose.ACCEPTANCE,
+        )
+
+
+def may_be_cancelled(run: EngagementRun) -> bool:
+    """Whether a run may be cancelled: not an acceptance run that has started."""
+    return run.purpose == Purpose.TRIAL or run.run.state != Run.State.RUNNING
 
 
 @transaction.atomic

@@ -29,6 +29,7 @@ from engagements.runs.forms import RunForm
 from engagements.runs.live import live_of
 from engagements.runs.models import EngagementRun
 from engagements.runs.places import Place, has_runner
+from engagements.runs.sources import source_of
 from engagements.runs.summary import RunSummary, record_of, run_summary_of, verdict_of
 from kernels import catalogue
 
@@ -148,6 +149,8 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
         "document": run.run.benchmark.document,
         "may_act": may_act(request),
         "live": None if run.run.is_concluded else live_of(run.run),
+        "may_cancel": may_act(request) and not run.run.is_concluded and runs.may_be_cancelled(run),
+        "source": source_of(run),
         "damage": "",
     }
     if record is None:
@@ -176,6 +179,15 @@ def declare_final(request: HttpRequest, reference: str, pk: int) -> HttpResponse
         context = _context(request, access.run_for(request.user, reference, pk))
         return render(request, "runs/run.html", context, status=UNPROCESSABLE)
     messages.success(request, "The attempt is final. Finance reviews the settlement.")
+    return redirect("run", reference, pk)
+
+
+@consultant_page
+@require_POST
+def cancel(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Cancel a run that is not concluded."""
+    with errors_shown(request):
+        runs.cancel(run=access.run_for(request.user, reference, pk), by=actor(request))
     return redirect("run", reference, pk)
 
 

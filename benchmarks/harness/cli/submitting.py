@@ -10,6 +10,7 @@ from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
 
 TOKEN = "TWOFOLD_TOKEN"  # noqa: S105  names a variable
+COMMITS = ("GITHUB_SHA", "CI_COMMIT_SHA")
 _LETTERS = 2_000
 FAILED = 3
 
@@ -40,7 +41,10 @@ def _measure(site: Site, arguments: argparse.Namespace, source: str) -> Run:
         source=source,
     )
     run = site.request_run(
-        engagement=arguments.engagement, candidate=candidate.id, purpose=arguments.purpose
+        engagement=arguments.engagement,
+        candidate=candidate.id,
+        purpose=arguments.purpose,
+        commit=arguments.commit or _commit_of_the_job(),
     )
     print(f"Run {run.id} of {arguments.engagement} is queued.", file=sys.stderr)
     if arguments.no_wait:
@@ -52,6 +56,11 @@ def _measure(site: Site, arguments: argparse.Namespace, source: str) -> Run:
             print(printable.line(text, _LETTERS), file=sys.stderr)
             shown = text
     return run
+
+
+def _commit_of_the_job() -> str:
+    """The commit that a GitHub or GitLab job runs for; "" elsewhere."""
+    return next((os.environ[name] for name in COMMITS if os.environ.get(name)), "")
 
 
 def _operator_of(site: Site, reference: str) -> str:
@@ -89,6 +98,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     command.add_argument("--token", default="", help=f"by default that of {TOKEN}")
     command.add_argument("--purpose", choices=["trial", "acceptance"], default="trial")
     command.add_argument("--operator", default="", help="by default that of the contract")
+    command.add_argument("--commit", default="", help="of the file; in CI, by default the job's")
     command.add_argument("--no-wait", action="store_true", help="do not wait for the ratio")
     command.add_argument("--markdown", type=Path, metavar="FILE", help="write a comment")
     command.set_defaults(do=submit)

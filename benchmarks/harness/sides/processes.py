@@ -259,12 +259,15 @@ class SideProcess:
     def failed(
         self, reason: str, doing: str, *, tail: bool = True, log: object = None
     ) -> SideFailed:
-        """An error of one line: who, what, when, and the last lines of output."""
+        """An error of one line: who, what, when, and the last lines of output.
+
+        Its log is `log`, a compiler's output, or else all that the side printed last.
+        """
         text = f"the {self._who} {reason}, while {doing} ({self.where})"
         last = self._last_lines() if tail else ""
         message = f"{text}; its last lines: {last}" if last else text
-        shown = printable.lines(log, _TAIL_BYTES) if isinstance(log, str) else None
-        return SideFailed(message, log=shown)
+        shown = printable.lines(log, _TAIL_BYTES) if isinstance(log, str) else self.output()
+        return SideFailed(message, log=shown or None)
 
     def output(self) -> str:
         """The end of what the side printed, tracebacks included: untrusted, made printable."""

@@ -26,6 +26,7 @@ from engagements.orders import views as orders
 from engagements.pitch import views as pitch
 from engagements.portal import verify
 from engagements.runners import views as runners
+from engagements.runs import history_views as history
 from engagements.runs import views as runs
 from engagements.search import views as search
 from engagements.workbench import board, engagement, home
@@ -77,6 +78,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("time/<int:pk>/remove/", time.remove, name="time-remove"),
     path("time/ask/", time.ask, name="cooperation-ask"),
     path("time/<int:pk>/provided/", time.provided, name="cooperation-provided"),
+    *history.urls_of(Side.CONSULTANCY),
     path("runs/new/", runs.request, name="run-request"),
     path("runs/notice/", runs.give_notice, name="run-notice"),
     path("runs/<int:pk>/", runs.show, name="run"),
@@ -126,6 +128,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("catalogue/", include(of_the_catalogue)),
     path("clauses/", clauses.show, name="clauses"),
     path("documents/<int:pk>/", documents.show, name="document"),
+    path("badges/<str:token>.svg", history.badge, name="run-badge"),
     path("search/", search.show, name="search"),
     path("session/", search.session, name="session"),
     path("signed-in/", search.signed_in, name="signed-in"),

@@ -15,6 +15,7 @@ from engagements.orders import portal as orders
 from engagements.payouts import portal as refund_account
 from engagements.portal import archive, ending, invoices
 from engagements.portal import views as engagements
+from engagements.runs import history_views as history
 from engagements.runs import portal as runs
 from engagements.settlements import portal as disputes
 
@@ -31,6 +32,7 @@ urlpatterns = [
     ),
     path("<slug:reference>/", engagements.engagement_page, name="portal-engagement"),
     path("<slug:reference>/", include(benchmark.urls_of(Side.CUSTOMER))),
+    path("<slug:reference>/", include(history.urls_of(Side.CUSTOMER))),
     path("<slug:reference>/comments/", comments.add_by_customer, name="portal-comment"),
     path("<slug:reference>/evidence/", evidence.show, name="portal-evidence"),
     path("<slug:reference>/evidence/add/", evidence.add, name="portal-evidence-add"),

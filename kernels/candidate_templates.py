@@ -129,7 +129,7 @@ def _reference_alone(source: str) -> str:
             used.add(name)
             names = (node for node in ast.walk(defined[name]) if isinstance(node, ast.Name))
             pending += [node.id for node in names]
-    dropped = [node for name, node in defined.items() if name not in used]
+    dropped: list[ast.stmt] = [node for name, node in defined.items() if name not in used]
     dropped += [node for node in tree.body if _is_preamble(node, tree.body)]
     lines = source.split("\n")
     for node in dropped:

@@ -13,4 +13,5 @@ FindingKind = Literal[
     "special",
     "idle",
     "program",
+    "threads",
 ]

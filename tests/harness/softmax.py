@@ -101,5 +101,5 @@ def lookup_benchmark(*, device: str = "cpu", **protocol: Any) -> Document:
 def ranks_benchmark(*, device: str = "cpu", **protocol: Any) -> Document:
     """A benchmark of two ranks a side, under the protocol of the others."""
     made = catalogue.benchmark_document("allreduce_residual_norm", "tiny")
-    short = softmax_benchmark(**protocol)
-    return {**made, "target": short["target"], "protocol": short["protocol"]}
+    short = softmax_benchmark(device=device, **protocol)
+    return {**made, **{name: short[name] for name in ("target", "protocol", "hardware")}}

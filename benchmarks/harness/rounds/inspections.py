@@ -16,6 +16,7 @@ from benchmarks.harness.rounds.probes import Probe
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.rounds.shared_state import SharedState
 from benchmarks.harness.sides.process_trees import Idleness
+from benchmarks.harness.sides.processor_time import RoundTime
 
 _RANDOM = random.SystemRandom()
 # Changes that a finding names.
@@ -78,6 +79,11 @@ class Inspection:
         """Raise Caught if the side worked during the other side's turns."""
         if idleness.violation is not None:
             self._caught("idle", idleness.violation)
+
+    def check_threads(self, used: RoundTime) -> None:
+        """Raise Caught if the side used more processors than its sealed threads."""
+        if used.violation is not None:
+            self._caught("threads", used.violation)
 
     def check_reach(self, changed: list[str]) -> None:
         """Raise Caught if the side changed what runs the step outside its slot."""

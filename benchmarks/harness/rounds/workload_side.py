@@ -224,6 +224,7 @@ class WorkloadSide:
             )
             self._thresholds = self._probe.middles()
             self._inspection.check_idleness(self.side.idleness)
+            self._inspection.check_threads(self.side.round_time)
             self._audit()
         return elapsed_us
 
@@ -284,7 +285,7 @@ class WorkloadSide:
         self._setting.device.synchronize()
         gc.disable()
         try:
-            with self.side.turn(at_last) as began_ns:
+            with self._turn(at_last) as began_ns:
                 self.side.go(order, token=token, limit_s=limit_s, doing=doing, awake=self._awake)
                 # Inside the clock: work that the answer did not wait for either counts or reads as
                 # poison.
@@ -293,6 +294,11 @@ class WorkloadSide:
         finally:
             gc.enable()
         return elapsed_ns / 1e3
+
+    def _turn(self, at_last: Callable[[], int]) -> contextlib.AbstractContextManager[int]:
+        """The side's turn for a round; on a processor its threads are counted."""
+        side = self.side
+        return side.round(at_last) if self._setting.device.kind == "cpu" else side.turn(at_last)
 
     def release(self) -> None:
         """Have the side free the workload."""

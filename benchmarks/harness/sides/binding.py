@@ -9,7 +9,7 @@ import ctypes
 import importlib.util
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
@@ -32,6 +32,8 @@ _DEFINITION_BYTES, _POINTER_BYTES = 24, 8
 # A slot wrapper's pointers to the slot's description and to the C function in it.
 _WRAPPED_AT, _WRAPPED_BYTES = 40, 16
 _MONITORING_TOOLS = range(6)
+# Kernels that other operators of torch end in.
+_PARTS = {"addmm", "baddbmm", "bmm", "copy", "mm", "mv", "scaled_mm"}
 
 
 def private_copy(module: ModuleType) -> ModuleType:
@@ -69,7 +71,9 @@ class Watch:
                 self._hold(module, name, vars(module).get(name, _MISSING), module.__name__)
             used |= names
         self._follow(used)
+        self._kernels = {name: _kernels(name) for name in _operators_named(used)}
         self._overrides = _overrides()
+        self._settings = _settings()
 
     def _hold(self, holder: Any, name: str, value: object, label: str) -> set[str]:
         """Remember one name; returns the names that its code uses."""
@@ -122,6 +126,10 @@ class Watch:
             if known is not module:
                 found.append(f"sys.modules[{module.__name__!r}]")
         found += [f"torch.library of {name}" for name in sorted(_overrides() - self._overrides)]
+        found += [
+            f"kernels of {name}" for name, known in self._kernels.items() if _kernels(name) != known
+        ]
+        found += [name for name, value in _settings().items() if value != self._settings[name]]
         return found + list(_hooks())
 
 
@@ -175,6 +183,49 @@ def _content(cell: Any) -> object:
 def _overrides() -> set[str]:
     """Operators of torch that Python code implements, but for shapes alone."""
     return {key for key in torch.library._impls if key.startswith("aten/") and "/Meta" not in key}
+
+
+def _operators_named(names: Iterable[str]) -> list[str]:
+    """The dispatcher's operators of these names, and those that others of torch end in."""
+    plain = {name.strip("_") for name in names} | _PARTS
+    known: list[str] = torch._C._dispatch_get_all_op_names()
+    return [
+        name
+        for name in known
+        if name.startswith("aten::")
+        and name.removeprefix("aten::").partition(".")[0].strip("_") in plain
+    ]
+
+
+def _kernels(operator: str) -> str:
+    """Where the dispatcher finds an operator's kernels: by Python, or by C++ that was loaded."""
+    table: str = torch._C._dispatch_dump_table(operator)
+    return table
+
+
+def _settings() -> dict[str, object]:
+    """What changes the results or the speed of torch's functions everywhere in the process."""
+    matmul, attention = torch.backends.cuda.matmul, torch.backends.cuda
+    asked: dict[str, Callable[[], object]] = {
+        "torch.get_float32_matmul_precision": torch.get_float32_matmul_precision,
+        "torch.get_num_threads": torch.get_num_threads,
+        "torch.get_default_dtype": torch.get_default_dtype,
+        "torch.is_autocast_enabled": torch.is_autocast_enabled,
+        "fp16 reductions": lambda: matmul.allow_fp16_reduced_precision_reduction,
+        "bf16 reductions": lambda: matmul.allow_bf16_reduced_precision_reduction,
+        "fp16 accumulation": lambda: matmul.allow_fp16_accumulation,
+        "attention backends": lambda: (
+            attention.flash_sdp_enabled(),
+            attention.mem_efficient_sdp_enabled(),
+            attention.math_sdp_enabled(),
+            attention.cudnn_sdp_enabled(),
+        ),
+        "torch.backends.cudnn": lambda: (
+            torch.backends.cudnn.enabled,
+            torch.backends.cudnn.benchmark,
+        ),
+    }
+    return {name: ask() for name, ask in asked.items()}
 
 
 def _hooks() -> Iterator[str]:

@@ -148,6 +148,19 @@ def processor_s(pids: set[int]) -> float:
     return ticks / _TICKS_PER_S
 
 
+def dead_children_s(pids: set[int]) -> float:
+    """Processor time of the processes' dead children so far."""
+    stats = [fields for fields in map(_stat, pids) if len(fields) > 14]
+    return sum(int(ticks) for fields in stats for ticks in fields[13:15]) / _TICKS_PER_S
+
+
+def run_times_ns(pids: set[int]) -> Iterator[tuple[int, int]]:
+    """Every live thread's id and what it ran so far."""
+    for pid in pids:
+        for folder, counted in _task_files(pid, "schedstat"):
+            yield int(folder.rpartition("/")[2]), int(counted.split(None, 1)[0])
+
+
 def threads(pids: set[int]) -> Threads:
     """Every thread's state; None where the kernel does not report it."""
     return {

@@ -20,6 +20,7 @@ from benchmarks.harness.sides.channel import (
     encode,
 )
 from benchmarks.harness.sides.process_trees import Idleness
+from benchmarks.harness.sides.processor_time import RoundTime, Used
 from benchmarks.harness.sides.sandboxes import Sandbox
 
 _TAIL_BYTES = 4000
@@ -74,6 +75,8 @@ class SideProcess:
                 start_new_session=True,
             )
         self.idleness = Idleness(*self._root, stopped=stops_when_idle, ranks=channels)
+        # Beside its own, a rank has a thread that talks to the others.
+        self.round_time = RoundTime(threads if channels == 1 else channels * (threads + 1))
 
     @property
     def pid(self) -> int:
@@ -111,6 +114,15 @@ class SideProcess:
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
+
+    @contextlib.contextmanager
+    def round(self, at_last: Callable[[], int]) -> Iterator[int]:
+        """A turn whose processor time counts in `round_time`."""
+        pids = process_trees.members(*self._root)
+        before = Used.by(pids)
+        with self.turn(at_last) as began_ns:
+            yield began_ns
+        self.round_time.add(before, Used.by(pids | process_trees.members(*self._root)))
 
     @contextlib.contextmanager
     def turn(self, at_last: Callable[[], int] = time.perf_counter_ns) -> Iterator[int]:

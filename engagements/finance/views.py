@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from engagements import access
 from engagements.billing import balances, milestones, payments
-from engagements.billing.bank_models import BankLine
+from engagements.billing.bank_models import CONFIRMED_LINE, BankLine
 from engagements.common.integers import whole
 from engagements.common.tables import amounts, as_csv
 from engagements.common.totals import totals_by_currency
@@ -61,7 +61,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "going_back": refunds[:SHOWN],
         "payments": payments.recent_payments(),
         "approvals": approvals.waiting(),
-        "open_lines": BankLine.objects.filter(state=BankLine.State.OPEN).count(),
+        "open_lines": BankLine.objects.filter(CONFIRMED_LINE, state=BankLine.State.OPEN).count(),
         "refunds_near": queues.refunds_near()[:SHOWN],
         "can_edit": access.is_finance(request.user),
         "today": today,

@@ -87,7 +87,7 @@ _TYPES: Final = (
         is_notice=True, for_lead=True,
     ),
     EventType(
-        "engagement.resumed", "Target not confirmed: the work goes on", _R, "See the engagement:",
+        "engagement.resumed", "Verdict replaced: the work goes on", _R, "See the engagement:",
         is_notice=True, for_lead=True,
     ),
     EventType(

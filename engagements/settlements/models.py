@@ -37,8 +37,8 @@ class Settlement(models.Model):
     figures are fixed with the proposal. Proposer, approver and payer differ, and neither of the
     last two has set the refund account; a proposal by the application has no proposer. A paid
     settlement is final, unless the bank returns its refund; a further one may follow it.
-    `overturned_at`: the repeat of an acceptance run met the target. The customer then owes what
-    it received, within the whole fee.
+    `overturned_at`: the repeat of an acceptance run undid it. The customer then owes what it
+    received, within the whole fee.
     """
 
     class State(models.TextChoices):

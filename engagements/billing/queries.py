@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import Min, Q, QuerySet
 
 from engagements.billing.balances import issued_invoices
 from engagements.billing.milestones import MilestoneLine, lines_of
@@ -41,11 +41,10 @@ class ToBill:
 
 def engagements_to_bill() -> QuerySet[Engagement]:
     """Engagements with undrafted released milestones, the longest released first."""
-    first = _undrafted().filter(contract_version__engagement=OuterRef("pk"))
-    first = first.order_by("released_at", "pk")
+    # One pass over the milestones instead of a subquery for each engagement.
     return (
-        Engagement.objects.annotate(released_at=Subquery(first.values("released_at")[:1]))
-        .filter(released_at__isnull=False)
+        Engagement.objects.filter(contracts__milestones__in=_undrafted())
+        .annotate(released_at=Min("contracts__milestones__released_at"))
         .order_by("released_at", "pk")
     )
 

@@ -162,8 +162,11 @@ def contracts_with_unsettled_payments() -> QuerySet[ContractVersion]:
     # An overturned settlement keeps nothing back: the whole fee is owed.
     ended = Q(state__in=OPEN_SETTLEMENTS) | Q(overturned_at__isnull=False)
     open_ones = Settlement.objects.filter(ended)
+    # Looked up first: of all contracts, few have a settlement.
+    settled = Settlement.objects.filter(state__in=REFUNDED)
     return (
-        ContractVersion.objects.alias(
+        ContractVersion.objects.filter(pk__in=settled.values("contract_version"))
+        .alias(
             received=Subquery(received, output_field=AMOUNT),
             kept=Least(
                 Subquery(paid.values("kept")[:1], output_field=AMOUNT),

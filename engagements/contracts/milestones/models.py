@@ -57,6 +57,14 @@ class Milestone(models.Model):
 
     class Meta:
         ordering: ClassVar = ["contract_version", "position"]
+        indexes: ClassVar = [
+            # Finance's list of what is to bill, the longest released first.
+            models.Index(
+                fields=["released_at", "id"],
+                condition=Q(state="released"),
+                name="milestone_to_bill",
+            )
+        ]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["contract_version", "position"], name="milestone_position_once"

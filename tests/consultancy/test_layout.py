@@ -1,5 +1,6 @@
 """No torch in a web process. The import rules are contracts in pyproject.toml."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,3 +33,10 @@ print(sorted({"torch", "triton", "scipy"} & set(sys.modules)))
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert process.stdout.strip() == "[]", process.stdout + process.stderr
+
+
+def test_the_threat_model_names_tests_that_exist() -> None:
+    text = (ROOT / "consultancy" / "THREATS.md").read_text()
+    named = re.findall(r"`((?:tests|\.ci)/[^`]+)`", text)
+    assert len(named) > 20
+    assert [file for file in named if not (ROOT / file).exists()] == []

@@ -40,6 +40,7 @@ def usual_seconds(run: Run) -> float | None:
     took = [
         (finished - started).total_seconds()
         for started, finished in former.values_list("started_at", "finished_at")[:_FORMER_RUNS]
+        if started and finished
     ]
     return statistics.median(took) if took else None
 

@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks.records import documents, folder_schema, schemas
 from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.records.documents import InvalidBenchmark
-from kernels import protocols, tolerances
+from kernels import candidate_templates, protocols, tolerances
 from kernels.definition import (
     INDEX_DISTRIBUTIONS,
     ITEM_BYTES,
@@ -113,6 +113,8 @@ def document(files: Mapping[str, str], *, baseline: str | None = None) -> dict[s
     if baseline is not None:
         described["baseline"] = baseline
     what, preset = definition(described), _preset(described)
+    if candidate_templates.trains(what.as_data()):
+        _require_gradients(files)
     made = {
         "schema": documents.SCHEMA_NAME,
         "name": f"{what.operator}/{preset.dtype} on {preset.hardware or preset.device}",
@@ -174,6 +176,17 @@ def check_files(files: Mapping[str, str]) -> None:
         for needed in _NEEDS.get(name, ("run",)):
             if needed not in defined:
                 raise FolderError(f"{name} does not define {needed}: add it", code="function")
+
+
+def _require_gradients(files: Mapping[str, str]) -> None:
+    """Require the backward pass of every baseline."""
+    for name in (f"baselines/{each}.py" for each in baselines(files)):
+        defined = {getattr(node, "name", "") for node in ast.parse(files[name]).body}
+        if "gradients" not in defined:
+            raise FolderError(
+                f"{name} does not define gradients, which the Program’s outputs include: add it",
+                code="function",
+            )
 
 
 def op(files: Mapping[str, str], folder: Path) -> ModuleType:

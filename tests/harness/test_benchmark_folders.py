@@ -10,7 +10,7 @@ import pytest
 from benchmarks.harness import __main__ as harness
 from benchmarks.harness.cli.folders import KINDS
 from benchmarks.harness.failures import SideFailed
-from benchmarks.harness.runs import referee
+from benchmarks.harness.runs import folder_checks, referee
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import operators
@@ -175,6 +175,76 @@ def test_folders_of_customers_pass_and_meet_a_target(name: str, tmp_path: Path) 
     assert baseline.stem != "torch_twice"
     assert harness.main(["run", str(checked), str(baseline), "--out", str(record)]) == 0
     assert records.load(record.read_bytes())["findings"] == []
+
+
+def _training_softmax() -> Files:
+    """The tests' softmax with its gradient among the Program's outputs."""
+    files = benchmark_folders.read(Path(__file__).parent / "folders" / "own_softmax")
+    tensors = """
+[[program.inputs]]
+name = "x"
+shape = ["rows", "columns"]
+
+[[program.inputs]]
+name = "grad_y"
+shape = ["rows", "columns"]
+
+[[program.outputs]]
+name = "y"
+shape = ["rows", "columns"]
+
+[[program.outputs]]
+name = "grad_x"
+shape = ["rows", "columns"]
+"""
+    description = files["benchmark.toml"].replace('chain.x = "y"\n', tensors)
+    trained = Path(__file__).parent / "operators" / "softmax_training"
+    files |= {
+        "benchmark.toml": description,
+        "program.py": (trained / "program.py").read_text(),
+        "reference.py": (trained / "reference.py").read_text(),
+    }
+    for name in [each for each in files if each.startswith("baselines/")]:
+        del files[name]
+    forward = "import torch\n\n\ndef run(state, inputs, out):\n"
+    forward += '    torch.softmax(inputs["x"] + state["bias"], -1, out=out["y"])\n'
+    backward = """
+
+def gradients(state, inputs, out, grads, axes):
+    y, grad = out["y"], grads["y"]
+    return {"x": y * (grad - (grad * y).sum(-1, keepdim=True))}
+"""
+    return {**files, "baselines/torch_eager.py": forward + backward}
+
+
+def test_a_baseline_of_a_training_program_defines_gradients() -> None:
+    files = _training_softmax()
+    assert benchmark_folders.document(files)
+    name = "baselines/torch_eager.py"
+    files[name] = files[name].replace("def gradients", "def backward")
+    with pytest.raises(FolderError) as raised:
+        benchmark_folders.document(files)
+    assert raised.value.code == "folder.function"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("uses_them", "passed"), [(True, True), (False, False)])
+def test_a_check_tries_wrong_gradients(uses_them: bool, passed: bool) -> None:
+    files = _training_softmax()
+    if not uses_them:
+        own = """\
+        y = out["y"]
+        grad = inputs["grad_y"]
+        out["grad_x"].copy_(y * (grad - (grad * y).sum(-1, keepdim=True)))
+"""
+        head, _, _ = files["program.py"].partition("        found = self._gradients")
+        files["program.py"] = head + own
+    results: list[Any] = []
+    folder_checks.check(benchmark_folders.document(files), results.append)
+    (found,) = (each for each in results if getattr(each, "code", "") == "check.gradients")
+    assert found.passed is passed
+    (slow,) = (each for each in results if getattr(each, "code", "") == "check.slow")
+    assert slow.passed
 
 
 @pytest.mark.soak

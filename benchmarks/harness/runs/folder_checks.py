@@ -20,7 +20,7 @@ from benchmarks.harness.runs import calibration, referee
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.records import benchmark_folders
-from kernels import protocols
+from kernels import candidate_templates, protocols
 from kernels.protocols import TINY
 
 _ZEROS = """
@@ -28,6 +28,15 @@ _ZEROS = """
 def run(prepared, inputs, out):
     for tensor in out.values():
         tensor.zero_()
+"""
+_ZERO_GRADIENTS = """
+
+_honest_gradients = gradients
+
+
+def gradients(state, inputs, out, grads, axes):
+    found = _honest_gradients(state, inputs, out, grads, axes)
+    return {name: grad.mul(0) for name, grad in found.items()}
 """
 _COARSE = """
 
@@ -87,8 +96,9 @@ class Trying:
 class Result:
     """One trial: what was tried, whether it passed, and what was found or is to be changed.
 
-    `code` is "check." and one of: baseline, baselines, reference, slot, tolerance, precision, slow,
-    calibration. `ratio` is a baseline's end-to-end speed over the first that passed.
+    `code` is "check." and one of: baseline, baselines, reference, slot, tolerance, gradients,
+    precision, slow, calibration. `ratio` is a baseline's end-to-end speed over the first that
+    passed.
     """
 
     title: str
@@ -126,6 +136,9 @@ def check(
         return None
     source = chosen["files"][f"baselines/{chosen['baseline']['name']}.py"]
     results = [_tried(say, "Zeros in the slot", lambda title: _zeros(title, chosen, source))]
+    if candidate_templates.trains(chosen["definition"]):
+        trial = "Zeros as gradients"
+        results.append(_tried(say, trial, lambda title: _gradients(title, chosen, source)))
     results.append(
         _tried(say, "Reference in the slot", lambda title: _reference(title, chosen)),
     )
@@ -233,9 +246,21 @@ def _zeros(title: str, document: dict[str, Any], source: str) -> Result:
     return Result(title=title, code="check.tolerance", passed=False, message=message)
 
 
+def _gradients(title: str, document: dict[str, Any], source: str) -> Result:
+    """Refuse a Program or tolerance that passes wrong gradients."""
+    caught = bool(_finding(_run(document, source + _ZERO_GRADIENTS)))
+    message = "refused, as required"
+    if not caught:
+        message = "accepted: copy what solution.gradients returns in program.py, and lower max_abs"
+    return Result(title=title, code="check.gradients", passed=caught, message=message)
+
+
 def _reference(title: str, document: dict[str, Any]) -> Result:
     """Refuse a baseline slower than the reference, which computes in higher precision."""
-    outcome = _run(document, document["files"]["reference.py"] + _REFERENCE)
+    source = document["files"]["reference.py"] + _REFERENCE
+    if candidate_templates.trains(document["definition"]):
+        source += "\n\n" + candidate_templates.GRADIENTS
+    outcome = _run(document, source)
     low = None if isinstance(outcome, Exception) else outcome["summary"]["low"]
     if low is None:
         message = "not measured: check again while the machine is idle"

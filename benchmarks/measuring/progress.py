@@ -9,6 +9,7 @@ from benchmarks.text import readable
 
 LONGEST_HISTORY = 200
 LONGEST_MESSAGE = 300
+LONGEST_LOG = 16 * 1024
 PHASES = {
     "started": "starting",
     "replicate": "setup",
@@ -26,7 +27,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.ignored_lines = 0
-        self.failure = ""
+        self.failure = self.failure_log = ""
         self._data: dict[str, Any] = {"phase": "starting", "message": ""}
         self._data |= dict.fromkeys((*COUNTS, *FIGURES))
         self._history: list[dict[str, float | None]] = []
@@ -48,6 +49,7 @@ class Progress:
         self._data["message"] = _text(message) or _text(workload)
         if event["event"] == "failed":
             self.failure = _text(message, longest=2000)
+            self.failure_log = _text(event.get("log"), longest=LONGEST_LOG)
         self._remember(event, at_s)
         return True
 

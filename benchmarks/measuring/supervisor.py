@@ -23,21 +23,22 @@ def measure(run: Run, *, device_locks: tuple[int, ...]) -> str:
 
     "finished", "failed: CODE", "lost" (another attempt has claimed it) or "requeued".
     """
-    printed = b""
+    printed = ""
     try:
         with own_folder() as made:
             watch = RunWatch(run, folder=made, device_locks=device_locks)
             try:
                 content = watch.wait()
             finally:
-                printed = watch.stderr
+                # Without the event, the referee itself failed.
+                printed = watch.progress.failure_log or watch.stderr.decode("utf-8", "replace")
         _store_record(run, content)
     except outcomes.Failed as failure:
         failed = runs.fail(
             run_id=run.pk,
             attempt=run.attempt,
             reason=failure.message,
-            log=printed.decode("utf-8", "replace"),
+            log=printed,
         )
         return f"failed: {failure.code}" if failed else "lost"
     except RecordRejected as rejected:

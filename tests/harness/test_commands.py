@@ -107,6 +107,7 @@ def test_a_candidate_that_raises_exits_3_with_one_line_and_no_record(
     assert "ValueError: shape 7" in printed.err
     last = json.loads(printed.out.splitlines()[-1])
     assert (last["event"], last["message"]) == ("failed", printed.err.strip())
+    assert "Traceback" in last["log"]
     assert list(tmp_path.iterdir()) == [benchmark]
 
 

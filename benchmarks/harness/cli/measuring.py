@@ -80,8 +80,9 @@ def _recorded(arguments: argparse.Namespace, document: dict[str, Any]) -> int:
             arguments, document, Progress(document, shown=arguments.progress, watcher=watcher)
         )
     if isinstance(measured, Exception):
-        # A compiler's output first, so that the last line is the error.
-        for said in (getattr(measured, "log", None), printable.line(measured, _LETTERS)):
+        # The log first, so that the last line is the error; readers of events have it already.
+        log = None if arguments.progress else getattr(measured, "log", None)
+        for said in (log, printable.line(measured, _LETTERS)):
             if said:
                 print(said, file=sys.stderr)
         return 3

@@ -78,7 +78,7 @@ class Progress:
         self._say("finished", message, ratio=summary["ratio"])
 
     def failed(self, message: str, *, log: str | None = None) -> None:
-        """Report a failure without a record; `log` is a compiler's output."""
+        """Report a failure without a record; `log` is a compiler's or the side's output."""
         self._say("failed", message, **({} if log is None else {"log": log}))
 
     def _say(self, event: str, message: str, **changed: Any) -> None:

@@ -103,8 +103,8 @@ def start(network: Network, tmp_path: Path) -> Iterator[Callable[..., subprocess
             process.wait()
 
 
-def until(true: Callable[[], Any], log: Path) -> None:
-    deadline = time.monotonic() + 60
+def until(true: Callable[[], Any], log: Path, *, limit_s: float = 60) -> None:
+    deadline = time.monotonic() + limit_s
     while not true():
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.05)

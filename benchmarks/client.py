@@ -212,6 +212,7 @@ class Site:
         headers: Mapping[str, str] | None = None,
         attempts: int = ATTEMPTS,
         most_bytes: int = MOST_BYTES,
+        timeout_s: float = TIMEOUT_S,
     ) -> bytes:
         """Send a request, again after a lost or a busy answer; return the answer's bytes.
 
@@ -223,7 +224,7 @@ class Site:
                 self._base + path, data=content, headers=given, method=method
             )
             try:
-                with self._opener.open(request, timeout=TIMEOUT_S) as answer:
+                with self._opener.open(request, timeout=timeout_s) as answer:
                     received: bytes = answer.read(most_bytes + 1)
                 if len(received) > most_bytes:
                     raise SiteError(
@@ -235,7 +236,7 @@ class Site:
                     problem = _problem(error)
                 if problem.status not in RETRIED or attempt == attempts:
                     raise problem from None
-                wait_s = float(error.headers.get("Retry-After") or 2**attempt)
+                wait_s = _retry_after_s(error) or 2.0**attempt
             except (OSError, http.client.HTTPException) as error:
                 if attempt == attempts:
                     raise SiteError(
@@ -244,6 +245,12 @@ class Site:
                 wait_s = 2.0**attempt
             time.sleep(min(wait_s, 60.0))
         raise AssertionError("the last attempt returns or raises")
+
+
+def _retry_after_s(error: urllib.error.HTTPError) -> float | None:
+    """The seconds in Retry-After; None without it, or where a proxy sent a date."""
+    given = str(error.headers.get("Retry-After", ""))
+    return float(given) if given.isdecimal() else None
 
 
 def _problem(error: urllib.error.HTTPError) -> SiteError:

@@ -18,7 +18,14 @@ from benchmarks.measuring.limits import Limits
 from benchmarks.measuring.measurements import Measurement, MeasurementWatch
 from benchmarks.measuring.watching import LeaseLost, WorkerStopping, own_folder
 from benchmarks.records import documents
-from benchmarks.runner.site import Attempt, RunnerSite, WrongDigest, may_pass
+from benchmarks.runner.site import (
+    ENDED,
+    NOT_ADMITTED,
+    Attempt,
+    RunnerSite,
+    WrongDigest,
+    may_pass,
+)
 from benchmarks.runner.state import Kept, State
 
 logger = logging.getLogger(__name__)
@@ -126,21 +133,19 @@ class Runner:
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
 
     def _settle(self, kept: Kept) -> None:
-        if kept.record is None:
-            # Begun before a restart. Its nonce is used up: measured again, it gets another.
-            self.site.release(kept.attempt)
-            self.state.end()
-            return
         try:
-            self.site.hand_in(kept.attempt, kept.record)
+            if kept.record is None:
+                # Begun before a restart. Its nonce is used up: measured again, it gets another.
+                self.site.release(kept.attempt)
+            else:
+                self.site.hand_in(kept.attempt, kept.record)
+                logger.info("the site has the record of attempt %s", kept.attempt)
         except SiteError as error:
-            # A token that expired or was revoked may be replaced; then the record is handed in.
-            if may_pass(error) or error.status in (401, 403):
+            if may_pass(error) or error.status in NOT_ADMITTED:
                 raise
-            aside = self.state.set_aside()
-            logger.error("the site refused the record in %s: %s (%s)", aside, error, error.code)
-            return
-        logger.info("the site has the record of attempt %s", kept.attempt)
+            logger.error("the site refused attempt %s: %s (%s)", kept.attempt, error, error.code)
+            if kept.record is not None:
+                logger.error("its record is kept in %s", self.state.set_aside())
         self.state.end()
 
     def measure(self, attempt: Attempt) -> None:
@@ -169,6 +174,12 @@ class Runner:
             self.site.release(attempt.id, attempts=1)
         except LeaseLost:
             logger.warning("%s was ended by the site", attempt)
+        except SiteError as error:
+            if may_pass(error) or error.status in NOT_ADMITTED:
+                raise
+            logger.error("%s: %s (%s)", attempt, error, error.code)
+            if error.code != ENDED:
+                self.site.fail(attempt, str(error)[:LONGEST_REASON])
         except (BenchmarkError, WrongDigest, ValueError) as failure:
             logger.error("%s failed: %s", attempt, failure)
             self.site.fail(attempt, str(failure)[:LONGEST_REASON])

@@ -20,7 +20,11 @@ ENDED: Final = "run.stale_attempt"
 UNAVAILABLE: Final = frozenset({0, 429, 500, 502, 503, 504})
 # A copy that was damaged on its way is sent again.
 DAMAGED: Final = frozenset({"runner.damaged_upload", "site.no_json"})
+# The site declined this runner itself: its token may be replaced.
+NOT_ADMITTED: Final = frozenset({401, 403})
 LARGEST_CANDIDATE_BYTES: Final = 2**20
+# The measurement waits for a report, so that a silent network must not hold it up.
+REPORT_TIMEOUT_S: Final = 5.0
 
 
 class WrongDigest(Exception):
@@ -82,7 +86,7 @@ class RunnerSite(Site):
     def report(self, attempt: Attempt, progress: Mapping[str, Any] | None) -> bool:
         """Extend the lease, and show the progress if given; False once the attempt has ended."""
         body = json.dumps({"progress": progress}).encode()
-        return self._unless_ended("PUT", attempt, "progress", body, attempts=1)
+        return self._unless_ended(attempt, "progress", body, timeout_s=REPORT_TIMEOUT_S, attempts=1)
 
     def hand_in(self, attempt_id: int, record: bytes) -> None:
         """Hand in a record."""
@@ -93,9 +97,7 @@ class RunnerSite(Site):
 
     def fail(self, attempt: Attempt, reason: str) -> bool:
         """End the run without a record; False once the attempt has ended."""
-        return self._unless_ended(
-            "PUT", attempt, "failure", json.dumps({"reason": reason}).encode()
-        )
+        return self._unless_ended(attempt, "failure", json.dumps({"reason": reason}).encode())
 
     def release(self, attempt_id: int, *, attempts: int = ATTEMPTS) -> None:
         """Return a run to the queue."""
@@ -114,12 +116,10 @@ class RunnerSite(Site):
         content = json.dumps(body).encode()
         return _parsed(self.exchange(method, path, content=content, headers=JSON))
 
-    def _unless_ended(
-        self, method: str, attempt: Attempt, what: str, body: bytes, *, attempts: int = ATTEMPTS
-    ) -> bool:
+    def _unless_ended(self, attempt: Attempt, what: str, body: bytes, **options: Any) -> bool:
         path = f"runner/attempts/{attempt.id}/{what}/"
         try:
-            self.exchange(method, path, content=body, headers=JSON, attempts=attempts)
+            self.exchange("PUT", path, content=body, headers=JSON, **options)
         except SiteError as error:
             if error.code == ENDED:
                 return False

@@ -351,7 +351,7 @@ class Runs(Resource):
             request_key=uuid4(),
             benchmark=_one(Benchmark.objects.filter(pk=chosen), "benchmark") if chosen else None,
             customer_nonce=values.get("customer_nonce", ""),
-            place=values.get("place", Place.HOUSE),
+            place=values.get("place"),
             commit=values.get("commit", ""),
             by=request.user,
         )

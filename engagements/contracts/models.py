@@ -48,6 +48,12 @@ class ContractVersion(ClauseOptions):
         MISSED = "missed", "counts as missed: it uses up an attempt"
         REPEAT = "repeat", "does not count: it may be repeated inside the time-box"
 
+    class Place(models.TextChoices):
+        """Whose machines measure acceptance runs, and whose key signs their records."""
+
+        HOUSE = "house", "On the consultancy’s machines"
+        CUSTOMER = "customer", "By the customer’s runner"
+
     class TaxTreatment(models.TextChoices):
         """How the fee is taxed; without tax, invoices need a sentence."""
 
@@ -102,6 +108,7 @@ class ContractVersion(ClauseOptions):
     acceptance_runs = models.PositiveSmallIntegerField(default=3)
     run_notice_days = models.PositiveSmallIntegerField(default=0)
     noise_repeats = models.PositiveSmallIntegerField(default=2)
+    place = models.CharField(max_length=8, choices=Place, default=Place.HOUSE)
     expert = models.CharField(
         max_length=200,
         blank=True,

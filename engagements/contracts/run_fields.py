@@ -104,6 +104,19 @@ RUN_FIELDS: Sequence[TermsField] = (
         row="runs",
     ),
     TermsField(
+        "place",
+        "Measured",
+        seal=lambda contract: contract.place,
+        fact=wording.place,
+        form=lambda audit: forms.ChoiceField(
+            label="Acceptance runs are measured",
+            choices=ContractVersion.Place,
+            initial=ContractVersion.Place.HOUSE,
+            help_text="The customer’s runner downloads the source of each candidate, and signs the "
+            "record with the customer’s key.",
+        ),
+    ),
+    TermsField(
         "expert",
         "Expert for disputed measurements",
         seal=lambda contract: contract.expert,

@@ -141,6 +141,13 @@ def noise_repeats(terms: Terms) -> str:
     )
 
 
+def place(terms: Terms) -> str:
+    """Where acceptance runs are measured, and who signs their records."""
+    if terms["place"] == ContractVersion.Place.HOUSE:
+        return "On the consultancy’s machines; the consultancy’s key signs the record."
+    return "By the customer’s runner; the customer’s key signs the record."
+
+
 def payment(terms: Terms) -> str:
     """The payment term of invoices; empty for none."""
     count = terms["payment_days"]

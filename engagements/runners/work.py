@@ -20,7 +20,6 @@ from benchmarks.services import leases
 from benchmarks.services import runs as measuring
 from benchmarks.verdict.controls import baseline_band
 from engagements.common.errors import ApplicationError
-from engagements.runners import services
 from engagements.runners.models import Runner, RunnerAttempt
 
 
@@ -140,7 +139,6 @@ def release(*, attempt: RunnerAttempt) -> bool:
 def _resume(attempt: RunnerAttempt) -> None:
     if not leases.resume(Run, attempt.run_id, attempt.attempt):
         raise _stale(attempt)
-    services.note_sign_of_life(attempt.runner)
 
 
 def _stale(attempt: RunnerAttempt) -> StaleAttempt:

@@ -61,8 +61,9 @@ class RunForm(forms.Form):
     place = forms.ChoiceField(
         choices=Place,
         initial=Place.HOUSE,
-        label="Measured on",
-        help_text="The customer’s runner downloads the source of the kernel. For trial runs only.",
+        label="Measured",
+        help_text="Of trial runs: the contract says where acceptance runs are measured. The "
+        "customer’s runner downloads the source of the kernel.",
     )
     request_key = forms.UUIDField(widget=forms.HiddenInput, initial=uuid.uuid4)
     kept_name = forms.CharField(required=False, widget=forms.HiddenInput)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from django.db import models
-
+from engagements.contracts.models import ContractVersion
 from engagements.people.models import Customer
 
-
-class Place(models.TextChoices):
-    """Whose machines measure."""
-
-    HOUSE = "house", "The consultancy’s machines"
-    CUSTOMER = "customer", "The customer’s runner"
+Place = ContractVersion.Place
 
 
 def party(customer: Customer | None) -> str:

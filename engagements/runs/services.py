@@ -43,7 +43,7 @@ def request(
     by: User,
     benchmark: Benchmark | None = None,
     customer_nonce: str = "",
-    place: str = Place.HOUSE,
+    place: str | None = None,
     commit: str = "",
 ) -> EngagementRun:
     """Request a run. A repeated `request_key` returns the same run.
@@ -52,8 +52,8 @@ def request(
     or the newest contract's. An acceptance run decides the contract: it uses the contract's
     benchmark, inside the time-box, one at a time. The record must contain `customer_nonce`, a value
     from the customer, so that they know it was measured after they gave it. `place` is where a
-    trial is measured; acceptance runs are measured on the consultancy's machines. `commit` names
-    the candidate's source where it comes from git.
+    trial is measured, by default on the consultancy's machines; the contract says it of the others.
+    `commit` names the candidate's source where it comes from git.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
@@ -67,14 +67,14 @@ def request(
             )
         return known
     contract, chosen = _contract_and_benchmark(row, purpose, benchmark)
-    _require_place(row, purpose, place)
+    where = _place(row, purpose, contract, place)
     try:
         run = measuring.request(
             benchmark=chosen,
             solution=solution,
             request_key=request_key,
             customer_nonce=customer_nonce,
-            measured_by=measured_by(place, row.customer),
+            measured_by=measured_by(where, row.customer),
         )
     except BenchmarkError as error:
         raise ApplicationError(error.message, code=error.code) from error
@@ -91,21 +91,26 @@ def request(
     return asked
 
 
-def _require_place(engagement: Engagement, purpose: str, place: str) -> None:
-    """Require a place that is known, and on the customer's side a runner that may claim the run."""
-    if place not in Place.values:
+def _place(
+    engagement: Engagement, purpose: str, contract: ContractVersion | None, place: str | None
+) -> str:
+    """Where the run is measured. On the customer's side it needs a runner that may claim it."""
+    agreed = Place.HOUSE
+    if purpose == Purpose.ACCEPTANCE and contract is not None:
+        agreed = Place(contract.place)
+        if place not in (None, agreed):
+            raise ApplicationError(
+                "The contract says where acceptance runs are measured.", code="run.place"
+            )
+    if place is not None and place not in Place.values:
         raise ApplicationError(f"Unknown place of a run: {place!r}.", code="run.unknown_place")
-    if place == Place.HOUSE:
-        return
-    if purpose != Purpose.TRIAL:
-        raise ApplicationError(
-            "Acceptance runs are measured on the consultancy’s machines.", code="run.place"
-        )
-    if not has_runner(engagement.customer):
+    where = place or agreed
+    if where == Place.CUSTOMER and not has_runner(engagement.customer):
         raise ApplicationError(
             f"{engagement.customer} has no runner that was started. Ask them to start one.",
             code="run.no_runner",
         )
+    return where
 
 
 def _record_request(

@@ -28,12 +28,13 @@ from engagements.runs.explanations import explain
 from engagements.runs.forms import RunForm
 from engagements.runs.live import live_of
 from engagements.runs.models import EngagementRun
-from engagements.runs.places import Place, has_runner
+from engagements.runs.places import has_runner
 from engagements.runs.sources import source_of
 from engagements.runs.summary import RunSummary, record_of, run_summary_of, verdict_of
 from kernels import catalogue
 
 STOP_POLLING = 286
+Purpose = EngagementRun.Purpose
 
 
 @consultant_page
@@ -97,13 +98,14 @@ def _ask(summary: RunSummary, form: RunForm, request: HttpRequest) -> Engagement
         raise ApplicationError(
             "Choose a benchmark, as there is no contract yet.", code="run.no_benchmark"
         )
+    purpose = form.cleaned_data["purpose"]
     return runs.request(
         engagement=summary.engagement,
         solution=form.solution(benchmark.operator),
-        purpose=form.cleaned_data["purpose"],
+        purpose=purpose,
         request_key=form.cleaned_data["request_key"],
         customer_nonce=form.cleaned_data["customer_nonce"],
-        place=form.cleaned_data.get("place", Place.HOUSE),
+        place=form.cleaned_data.get("place") if purpose == Purpose.TRIAL else None,
         by=actor(request),
         benchmark=chosen,
     )

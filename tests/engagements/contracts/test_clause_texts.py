@@ -65,6 +65,7 @@ OPTIONS: dict[str, list[Any]] = {
     "run_notice_days": [0, 5],
     "noise_repeats": [0, 1, 3],
     "inconclusive": ["missed", "repeat"],
+    "place": ["house", "customer"],
     "expert": ["", "Dr. Ada Example, Example Labs"],
     "bands": [True, False],
 }
@@ -237,6 +238,8 @@ def check_variants(options: dict[str, Any], everything: str) -> None:
         "Interrupted pairs": options["bands"],
         "counts as missed and uses up": options["inconclusive"] == "missed",
         "uses up no attempt and may be repeated": options["inconclusive"] == "repeat",
+        "signed with the consultancy’s key": options["place"] == "house",
+        "signed with the customer’s key": options["place"] == "customer",
         "gives notice of an acceptance run": bool(options["run_notice_days"]),
         "only because of noise": bool(options["noise_repeats"]),
         "the chamber of commerce": not options["expert"],

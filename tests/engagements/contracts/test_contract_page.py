@@ -44,6 +44,7 @@ def typed(world: World, **changes: str) -> dict[str, Any]:
         "acceptance_runs": "3",
         "run_notice_days": "0",
         "noise_repeats": "2",
+        "place": "house",
         "law": "Germany",
         "court": "Berlin",
         "rights": "licence",

@@ -38,6 +38,7 @@ CHANGES: list[tuple[tuple[Any, ...], object, str]] = [
     (("acceptance_runs",), 5, "Acceptance runs"),
     (("run_notice_days",), 3, "Notice"),
     (("noise_repeats",), 0, "Repeats for noise"),
+    (("place",), "customer", "Measured"),
     (("expert",), "Prof. Gauge, Measured GmbH", "Expert for disputed measurements"),
     (("signatory",), {"name": "Sigrid"}, "Sole signatory of the customer"),
     (("valid_until",), "2026-12-01", "Open for acceptance until"),

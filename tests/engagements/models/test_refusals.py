@@ -101,6 +101,7 @@ def test_no_column_of_sealed_terms_changes_but_what_became_of_them(world: World)
         "acceptance_runs": 5,
         "run_notice_days": 2,
         "noise_repeats": 0,
+        "place": "customer",
         "expert": "Prof. Gauge",
         "excluded_library": "FlashInfer",
         "exclusion_reason": "Another cache.",

@@ -6,18 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from benchmarks.errors import RecordRejected
 from benchmarks.models import Record, Run
 from benchmarks.records import records, signatures
 from benchmarks.services import runs as measuring
 from benchmarks.services import sweeping
+from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
 from tests import referee_key
 from tests.benchmarks.conftest import lose_the_worker
 from tests.engagements.charts.measured import CPU
 from tests.engagements.runners.conftest import Machine, requested
 from tests.engagements.world import World, undone
+from tests.errors import declined
 
 pytestmark = pytest.mark.django_db
 Claimed = dict[str, Any]
@@ -146,3 +150,27 @@ def test_a_customers_key_signs_no_run_of_the_consultancy(
     with pytest.raises(RecordRejected) as refused:
         measuring.finish(run_id=house.run_id, attempt=1, record_bytes=content)
     assert refused.value.code == "record.foreign_key"
+
+
+def test_the_contract_says_who_measures_and_signs_acceptance_runs(
+    world: World, client: Client, theirs: Machine
+) -> None:
+    given = {"purpose": "acceptance", "benchmark": None, "place": None}
+    contract = world.active(place="customer")
+    with declined("run.place"):
+        requested(world, engagement=contract.engagement, **given | {"place": "house"})
+    asked = requested(world, engagement=contract.engagement, **given)
+    claimed = theirs.claim().json()
+    assert claimed["run"] == asked.run_id
+    assert theirs.hand_in(claimed["id"], theirs.record(claimed)).status_code == 200
+    runs.conclude(run=asked)
+    contract.engagement.refresh_from_db()
+    assert contract.engagement.stage == "met"
+    client.force_login(world.signatory)
+    page = client.get(reverse("portal-run", args=[contract.engagement.reference, asked.pk]))
+    shown = " ".join(page.content.decode().split())
+    assert f'signed by box of the customer, key <a href="/keys/{theirs.key.public.id}.pub' in shown
+    house = world.active()
+    with declined("run.place"):
+        requested(world, engagement=house.engagement, **given | {"place": "customer"})
+    assert requested(world, engagement=house.engagement, **given).run.measured_by == ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -81,12 +80,7 @@ def test_only_its_managers_act_on_a_runner(world: World, client: Client, theirs:
     assert theirs.claim().status_code == 401
 
 
-def test_an_acceptance_run_and_a_customer_without_runner_stay_with_the_consultancy(
-    world: World, theirs: Machine, tmp_path: Path
-) -> None:
-    contract = world.active()
-    with declined("run.place"):
-        requested(world, engagement=contract.engagement, purpose="acceptance", benchmark=None)
+def test_a_customer_without_a_runner_measures_nothing(world: World) -> None:
     elsewhere = world.audited(engagement=world.scoping(customer=world.other_customer))
     with declined("run.no_runner"):
         requested(world, engagement=elsewhere)

@@ -18,11 +18,17 @@ from engagements.templatetags.show import tone_of
 register = template.Library()
 
 Number = float | Decimal
+# The width of the label of 1× in percent of the narrowest bar with labels.
+ROOM_FOR_A_LABEL = 24
 
 
 @dataclass(frozen=True)
 class RatioBar:
-    """A ratio with its interval on an axis from 0 to a little past the target; x in percent."""
+    """A ratio with its interval on an axis from 0 to twice the target; x in percent.
+
+    The target is in the middle of every bar, so that bars of different targets compare. What lies
+    beyond the axis ends at its edge, with an arrow.
+    """
 
     ratio: float | None
     low: float | None
@@ -32,39 +38,38 @@ class RatioBar:
     is_small: bool
     shows_figures: bool
 
-    @property
-    def end(self) -> float:
-        """The right end of the axis."""
-        furthest = max(value for value in (self.high, self.ratio, 0.0) if value is not None)
-        return max(self.target * 1.3, furthest * 1.06, 1.3)
-
-    def _x(self, value: float | None) -> str:
-        return "0" if value is None else f"{100 * max(value, 0) / self.end:.2f}"
+    def _share(self, value: float | None) -> float:
+        return 0.0 if value is None else min(50 * max(value, 0) / self.target, 100)
 
     @property
     def ratio_x(self) -> str:
-        return self._x(self.ratio)
+        return f"{self._share(self.ratio):.2f}"
 
     @property
     def low_x(self) -> str:
-        return self._x(self.low)
+        return f"{self._share(self.low):.2f}"
 
     @property
     def target_x(self) -> str:
-        return self._x(self.target)
+        return f"{self._share(self.target):.2f}"
 
     @property
     def even_x(self) -> str:
-        return self._x(1.0)
+        return f"{self._share(1.0):.2f}"
 
     @property
-    def is_crowded(self) -> bool:
-        """Whether the labels of 1× and of the target would overlap."""
-        return self.target - 1 < 0.25 * self.end
+    def even_anchor(self) -> str:
+        """The side of its line on which the label of 1× has room."""
+        return "end" if self._share(1.0) > ROOM_FOR_A_LABEL else "start"
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the ratio lies beyond the axis."""
+        return self.ratio is not None and self.ratio > 2 * self.target
 
     @property
     def interval_width(self) -> str:
-        return self._x(None if self.high is None or self.low is None else self.high - self.low)
+        return f"{self._share(self.high) - self._share(self.low):.2f}"
 
     @property
     def top(self) -> int:

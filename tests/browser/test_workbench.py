@@ -106,3 +106,49 @@ def test_pages_about_evidence_fit_and_read_with_long_names(window: Window) -> No
     ]:
         viewer.glance(case.consultant, url)
     assert not viewer.wrong, viewer.report()
+
+
+def test_the_timeline_zooms_to_a_step_to_numbers_and_to_what_is_dragged(window: Window) -> None:
+    case = started()
+    evidence_world.added(case.engagement, case.consultant, evidence_world.PREFILL)
+    url = reverse("engagement-workbench", args=[case.reference])
+    page = window(case.consultant)
+    page.goto(url)
+    tools = page.locator("[data-timeline]")
+    expect(tools.locator("figure")).to_be_hidden()
+    edges = [tools.locator("[data-from]"), tools.locator("[data-to]")]
+
+    def shown() -> tuple[float, float]:
+        low, high = (float(each.input_value()) for each in edges)
+        return low, high
+
+    whole = shown()
+    tools.locator("[data-step]").select_option("0")
+    step = shown()
+    assert whole[0] <= step[0] < step[1] <= whole[1]
+    share = tools.locator(".timeline__share").first
+    before = share.inner_text()
+    tools.locator("[data-whole]").click()
+    assert shown() == whole
+    edges[1].fill(str(whole[1] / 4))
+    edges[1].press("Enter")
+    assert shown()[1] == pytest.approx(whole[1] / 4, rel=1e-3)
+    assert share.inner_text() != before
+
+    tools.locator("[data-lanes]").focus()
+    page.keyboard.press("ArrowRight")
+    assert shown()[0] > 0
+    page.keyboard.press("Escape")
+    lane = tools.locator("[data-lanes] svg").nth(1)
+    box = lane.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 3 / 4, box["y"] + 5, steps=3)
+    page.mouse.up()
+    assert shown() == pytest.approx((whole[1] / 2, whole[1] * 3 / 4), rel=0.02)
+
+    plain = window(case.consultant, java_script_enabled=False)
+    plain.goto(url)
+    expect(plain.locator("[data-timeline] figure img")).to_be_visible()
+    expect(plain.locator("[data-drawing]")).to_be_hidden()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -15,6 +16,8 @@ from engagements.evidence.readers.facts import TraceFacts
 TITLE = "Timeline by kernel family"
 _SERIES = ("candidate", "series-2", "series-3", "series-4")
 _HIGH = 0.78
+# As many as a wide screen resolves; the page draws all of them when it zooms.
+_DRAWN_BUCKETS = 200
 
 
 def draw(facts: TraceFacts, theme: Theme) -> str:
@@ -29,14 +32,21 @@ def draw(facts: TraceFacts, theme: Theme) -> str:
         height_in=0.62 + 0.27 * (len(lanes) + 1),
     ) as drawn:
         axes = drawn.axes[0]
-        edges = [timeline.bucket_ms * index for index in range(len(timeline.busy) + 1)]
-        _lane(axes, 0, edges, timeline.busy, drawn.ink["baseline"])
+        each = max(len(timeline.busy) // _DRAWN_BUCKETS, 1)
+        busy = _averaged(timeline.busy, each)
+        edges = [timeline.bucket_ms * each * index for index in range(len(busy) + 1)]
+        _lane(axes, 0, edges, busy, drawn.ink["baseline"])
         for row, (name, _) in enumerate(lanes, start=1):
             colour = drawn.ink[_SERIES[(row - 1) % len(_SERIES)]]
-            _lane(axes, row, edges, timeline.families[name], colour)
+            _lane(axes, row, edges, _averaged(timeline.families[name], each), colour)
         shares = [("GPU busy", facts.gpu_busy_share or 0.0), *lanes]
         _frame(axes, edges, shares, drawn.ink)
     return drawn.svg
+
+
+def _averaged(busy: Sequence[float], each: int) -> list[float]:
+    """Return the mean of each `each` buckets."""
+    return [fmean(busy[start : start + each]) for start in range(0, len(busy), each)]
 
 
 def _lane(axes: Axes, row: int, edges: Sequence[float], busy: Sequence[float], colour: str) -> None:

@@ -99,7 +99,9 @@ def _steps(profile: Profile, has_operations: bool) -> tuple[StepTime, ...]:
     ):
         busy = intervals.covered_by_bucket(*profile.busy, np.array([start, end]))
         share = float(busy[0]) / (end - start) if has_operations and end > start else None
-        steps.append(StepTime(name=name, wall_ms=(end - start) / 1e3, gpu_busy_share=share))
+        start_ms = (start - profile.window.start_us) / 1e3
+        wall_ms = (end - start) / 1e3
+        steps.append(StepTime(name=name, start_ms=start_ms, wall_ms=wall_ms, gpu_busy_share=share))
     return tuple(steps)
 
 

@@ -73,6 +73,7 @@ def context_of(
         # A separate task computes with a newly read file a moment later.
         "is_waiting": bench.evidence.is_reading or _is_due(engagement, audit),
         "pictures": {name: pictures.figure(bench, name) for name in pictures.PICTURES},
+        "timeline": pictures.timeline_data(bench),
         "files": FilesForm(),
         "may_act": acts,
         "may_add": acts and engagement.stage in evidence.STAGES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.views.decorators.http import require_safe
@@ -71,6 +72,23 @@ PICTURES: dict[str, Picture] = {
         "Overlapping kernels of a family are counted once.",
     ),
 }
+
+
+def timeline_data(bench: Bench) -> dict[str, Any] | None:
+    """The data that the page's script draws: lanes of busy shares, and the steps; in ms."""
+    if bench.trace is None or bench.trace.facts.timeline is None:
+        return None
+    facts, timeline = bench.trace.facts, bench.trace.facts.timeline
+    lanes = [("GPU busy", timeline.busy)]
+    lanes += [(name, timeline.families[name]) for name, _ in evidence_charts.texts.lanes_of(facts)]
+    return {
+        "bucket_ms": timeline.bucket_ms,
+        "lanes": [{"name": name, "busy": busy} for name, busy in lanes],
+        "steps": [
+            {"name": step.name, "from": step.start_ms, "to": step.start_ms + step.wall_ms}
+            for step in facts.steps
+        ],
+    }
 
 
 def figure(bench: Bench, name: str) -> dict[str, str] | None:

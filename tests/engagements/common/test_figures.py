@@ -66,16 +66,19 @@ def test_an_unknown_state_has_the_plain_tone() -> None:
     assert show.tone_of("met") == "good"
 
 
-def bar(ratio: float | None, low: float | None = None, high: float | None = None) -> bars.RatioBar:
-    return bars.ratio_bar(ratio, low, high, Decimal("2.00"), "met")["bar"]
+def bar(
+    ratio: float | None, low: float | None = None, high: float | None = None, target: str = "2.00"
+) -> bars.RatioBar:
+    return bars.ratio_bar(ratio, low, high, Decimal(target), "met")["bar"]
 
 
-def test_the_axis_holds_the_target_and_the_whole_interval() -> None:
-    for drawn in (bar(None), bar(0.1, 0.05, 0.2), bar(1.9, 1.5, 2.4), bar(40.0, 30.0, 55.0)):
-        assert 0 < float(drawn.target_x) < 100
-        assert 0 < float(drawn.even_x) < 100
-        assert float(drawn.low_x) + float(drawn.interval_width) <= 100
-        assert float(drawn.ratio_x) <= 100
+def test_the_target_is_at_one_place_of_every_ratio_bar() -> None:
+    drawn = [bar(None), bar(0.1, 0.05, 0.2), bar(40.0, 30.0, 55.0), bar(1.1, target="1.20")]
+    assert {each.target_x for each in drawn} == {"50.00"}
+    for each in drawn:
+        assert float(each.low_x) + float(each.interval_width) <= 100
+        assert float(each.ratio_x) <= 100
+    assert [each.is_beyond for each in drawn] == [False, False, True, False]
 
 
 def test_a_ratio_bar_has_a_text_alternative() -> None:
@@ -84,9 +87,11 @@ def test_a_ratio_bar_has_a_text_alternative() -> None:
     assert bar(None).words == "No estimate yet, target 2.00×"
 
 
-def test_beside_a_wide_interval_the_target_alone_is_named() -> None:
-    assert not bar(2.4, 2.3, 2.5).is_crowded
-    assert bar(3.2, 0.7, 13.5).is_crowded
+def test_the_label_of_the_baseline_never_meets_the_label_of_the_target() -> None:
+    assert [bar(1.0, target=target).even_anchor for target in ("1.05", "2.00", "3", "60")] == [
+        *("end", "end"),
+        *("start", "start"),
+    ]
 
 
 def test_a_quotation_within_a_quotation_has_single_marks() -> None:

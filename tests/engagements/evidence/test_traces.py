@@ -155,9 +155,10 @@ def test_the_timeline_says_how_busy_each_family_kept_the_gpu() -> None:
         trace(host("step", 0, 200), kernel("gemm", 0, 100), kernel("softmax", 100, 50))
     ).timeline
     assert timeline is not None
-    assert timeline.families["matrix product"][:100] == (1.0,) * 100
-    assert sum(timeline.families["softmax"]) == pytest.approx(50)
-    assert timeline.busy[160:] == (0.0,) * 40
+    half = len(timeline.busy) // 2
+    assert timeline.families["matrix product"][:half] == (1.0,) * half
+    assert sum(timeline.families["softmax"]) == pytest.approx(half / 2)
+    assert set(timeline.busy[half * 3 // 2 + 1 :]) == {0.0}
 
 
 @pytest.mark.parametrize(

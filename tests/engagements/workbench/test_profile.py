@@ -88,7 +88,7 @@ def test_a_step_is_no_operator(signed_in: Client, world: World) -> None:
     evidence_world.added(engagement, world.consultant, evidence_world.PREFILL)
     page = text(signed_in, engagement)
     assert "mlp Range" in page
-    assert "ProfilerStep#1" not in page
+    assert "ProfilerStep#1 Range" not in page
 
 
 def test_dropped_files_come_back_as_a_list_that_fills_in(signed_in: Client, world: World) -> None:

@@ -64,9 +64,10 @@ class DeviceTime:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepTime:
-    """One step of the window: the annotation's own span on the host."""
+    """One step: the annotation's own span on the host, `start_ms` after the window's start."""
 
     name: str
+    start_ms: float
     wall_ms: float
     gpu_busy_share: float | None
 

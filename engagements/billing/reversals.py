@@ -215,6 +215,7 @@ def _record(reversal: PaymentReversal, rows: list[Payment], by: User) -> None:
             actor=by,
             changes={
                 "payment": payment.pk,
+                "reversal": reversal.pk,
                 "amount": str(payment.amount),
                 "state": reversal.state,
             },

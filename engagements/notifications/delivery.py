@@ -20,6 +20,14 @@ from engagements.people.models import Customer, Membership, Role, User
 from engagements.people.signatories import signatories_of
 
 
+# The page of finance by the key that an event's changes have.
+_PAGES_OF_FINANCE = {
+    "settlement": "settlement",
+    "reversal": "reversal",
+    "invoice": "invoice",
+}
+
+
 @dataclass(frozen=True)
 class _Letter:
     """A notification to one person: its page, the texts of its mail, and what is the default."""
@@ -153,13 +161,26 @@ def _to_staff(event: Event, kind: EventType, person: User, *, default: Channel) 
 
 def _to_finance(event: Event, kind: EventType, person: User) -> _Letter:
     engagement = event.engagement
+    page, arguments = _page_of_finance(event)
     return _Letter(
         person=person,
-        page="finance",
-        arguments=(),
+        page=page,
+        arguments=arguments,
         default=Channel.MAIL,
         subject=f"{kind.finance_title}: {engagement.reference}",
         body=f"{engagement.reference} {engagement.title}, {engagement.customer}\n\n"
-        f"{event.summary}\n\nOpen the tasks of finance: {links.to_page('finance')}\n",
+        f"{event.summary}\n\n{links.to_page(page, *arguments)}\n",
         key=f"finance:{engagement.pk}:{event.position}",
     )
+
+
+def _page_of_finance(event: Event) -> tuple[str, tuple[object, ...]]:
+    """The page on which finance acts on an event, and its arguments."""
+    if "overpayment_refund" in event.changes:
+        return "overpayment", (event.changes["invoice"],)
+    for fact, page in _PAGES_OF_FINANCE.items():
+        if fact in event.changes:
+            return page, (event.changes[fact],)
+    if "run" in event.changes:
+        return "run-dispute", (event.engagement.reference, event.changes["run"])
+    return ("payments", ()) if "payment" in event.changes else ("finance", ())

@@ -76,7 +76,12 @@ def offer(*, engagement: Engagement, valid_until: date, payment_days: int, by: U
     order.canonical = canonical(terms.compose(order))
     order.digest = digest_of_bytes(order.canonical)
     validation.save_validated(order)
-    _record(order, by, f"The audit was offered for {order.price_text} net: order {order.number}.")
+    _record(
+        order,
+        by,
+        f"The audit was offered for {order.price_text} net until {in_words(valid_until)}: "
+        f"order {order.number}.",
+    )
     enqueue("issue_document", "audit_order", f"audit_order:{order.pk}")
     return order
 

@@ -214,8 +214,7 @@ def _announce(
     account: BankAccount, engagements: list[Engagement], outcome: str, by: User | None
 ) -> None:
     """Record the change in each open engagement, and mail it to signatories and finance."""
-    masked = f"{account.iban[:4]} … {account.iban[-4:]}"
-    summary = f"Refund account {outcome}: {account.holder}, {masked}."
+    summary = f"Refund account {outcome}: {account.masked}."
     for engagement in engagements:
         events.record(
             engagement=engagement,

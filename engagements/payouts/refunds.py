@@ -105,7 +105,9 @@ def _mark_paid(
         postings.settlement_paid(transfer)
     row.paid_by, row.paid_at, row.payment_reference = paid_by, timezone.now(), reference
     label = "Paid" if row.has_refund else "Settled"
-    summary = f"{label}: {outcome_text(row)}, reference {reference}."
+    account = transfer.account if transfer else None
+    payee = f" to {account.masked}" if account else ""
+    summary = f"{label}: {outcome_text(row)}{payee}, reference {reference}."
     advance(row, engagement, State.PAID, summary, by, reference=reference)
     enqueue("issue_document", "settlement_statement", f"settlement:{row.pk}")
     return row
@@ -247,7 +249,8 @@ def _start(
     )
     validation.save_validated(transfer)
     postings.settlement_paying(transfer, dated_on=dated_on or timezone.localdate())
-    advance(row, engagement, State.PAYING, f"On its way: {outcome_text(row)}.", by)
+    payee = f" Account: {account.masked}." if account else ""
+    advance(row, engagement, State.PAYING, f"On its way: {outcome_text(row)}.{payee}", by)
 
 
 def require_another_payer(settlement: Settlement, by: User) -> None:

@@ -59,6 +59,11 @@ class BankAccount(models.Model):
     def __str__(self) -> str:
         return f"{self.holder}, {self.iban}"
 
+    @property
+    def masked(self) -> str:
+        """The holder, and the IBAN's ends: a mail shows no more of an account."""
+        return f"{self.holder}, {self.iban[:4]} … {self.iban[-4:]}"
+
 
 class BankAccountConfirmation(models.Model):
     """A signatory's confirmation of a refund account. Append-only.

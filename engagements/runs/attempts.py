@@ -24,6 +24,7 @@ from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
 from engagements.people.models import User
 from engagements.runs import postings
+from engagements.runs.estimates import binding_estimate
 from engagements.runs.models import EngagementRun
 from engagements.runs.outcomes import (
     FAILED,
@@ -243,10 +244,12 @@ def ends_the_work(run: EngagementRun) -> bool:
 
 def meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:
     """Move a locked engagement to met: release its milestones and recognise the fee."""
+    estimate = binding_estimate(run)
     events.record(
         engagement=engagement,
         verb="engagement.met",
-        summary=f"The target of {agreed(contract.target)} was met.",
+        summary=f"The target of {agreed(contract.target)} was met"
+        f"{f': measured {estimate.text}' if estimate else ''}.",
         actor=None,
         changes={**stages.move(engagement, Stage.MET), "run": run.pk},
         for_customer=True,

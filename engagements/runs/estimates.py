@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from benchmarks.models import Record
+from engagements.common.ratios import measured
 from engagements.engagement.models import Engagement
 from engagements.runs.models import EngagementRun
 
@@ -20,6 +21,11 @@ class Estimate:
     high: float
     target: float
     verdict: str
+
+    @property
+    def text(self) -> str:
+        """The ratio with its interval, as in "2.61× (2.52× to 2.70×)"."""
+        return f"{measured(self.ratio)} ({measured(self.low)} to {measured(self.high)})"
 
 
 def latest_estimates(engagement_ids: Iterable[int]) -> dict[int, Estimate]:

@@ -25,11 +25,18 @@ from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
 from engagements.people import second_person
 from engagements.people.models import User
+from engagements.runs.estimates import latest_acceptance
 from engagements.settlements import disputes, grounds, postings
 from engagements.settlements.calculation import Calculation, can_bill_audit, preview
 from engagements.settlements.credit_plans import PlannedCredit
 from engagements.settlements.models import Settlement
-from engagements.settlements.transitions import advance, locked, outcome_text, require_state
+from engagements.settlements.transitions import (
+    advance,
+    locked,
+    outcome_text,
+    payout_text,
+    require_state,
+)
 
 State = Settlement.State
 Reason = Settlement.Reason
@@ -169,10 +176,12 @@ def _credit(settlement: Settlement, planned: Iterable[PlannedCredit], by: User |
 
 
 def _record_missed(engagement: Engagement, reason: Settlement.Reason) -> None:
+    estimate = latest_acceptance(engagement)
+    found = f" Measured: {estimate.text}." if estimate else ""
     events.record(
         engagement=engagement,
         verb="engagement.missed",
-        summary=f"{reason.label}. The settlement is being prepared.",
+        summary=f"{reason.label}.{found} The settlement is being prepared.",
         actor=None,
         changes=stages.move(engagement, Stage.MISSED),
         for_customer=True,
@@ -216,7 +225,8 @@ def approve(*, settlement: Settlement, by: User) -> Settlement:
     figures = preview(contract=row.contract_version, audit_cost=row.audit_cost)
     _require_unchanged(row, figures)
     row.approved_by, row.approved_at = by, timezone.now()
-    advance(row, engagement, State.APPROVED, f"Approved: {outcome_text(row)}.", by)
+    summary = f"Approved: {outcome_text(row)}.{payout_text(row, engagement)}"
+    advance(row, engagement, State.APPROVED, summary, by)
     _credit(row, (*figures.credits.cancelled, *figures.credits.refunded), by)
     postings.settlement_approved(row)
     return row

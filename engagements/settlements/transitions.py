@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engagements.common import validation
+from engagements.common.dates import in_words
 from engagements.common.money import format_money
 from engagements.contracts.models import ContractVersion
 from engagements.engagement import stages
@@ -49,6 +50,19 @@ def advance(
         # Customers see figures once a second person has approved them.
         for_customer=state in (State.APPROVED, State.PAYING, State.PAID),
     )
+
+
+def payout_text(settlement: Settlement, engagement: Engagement) -> str:
+    """Return the day and the account of the refund as sentences; "" without a refund."""
+    if not settlement.has_refund:
+        return ""
+    due_on = settlement.refund_due_on
+    until = f" Due by {in_words(due_on)}." if due_on else ""
+    accounts = engagement.customer.bank_accounts.filter(confirmation__isnull=False)
+    account = accounts.order_by("-confirmation__pk").first()
+    if account is None:
+        return f"{until} No refund account is confirmed yet."
+    return f"{until} Account: {account.masked}."
 
 
 def outcome_text(settlement: Settlement) -> str:

@@ -1,4 +1,4 @@
-"""People of the consultancy: invite, give a role, close an account, remove a second factor.
+"""People of the consultancy: invite, give a role or an address, close, remove a second factor.
 
 Admins do this, never for themselves. The finance role is proposed here and given by two people of
 finance. Every step is in the log of finance, because roles decide who moves money.
@@ -6,6 +6,7 @@ finance. Every step is in the log of finance, because roles decide who moves mon
 
 from __future__ import annotations
 
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.db import transaction
@@ -78,6 +79,35 @@ def set_active(*, user: User, is_active: bool, by: User) -> User:
     row.save(update_fields=["is_active"])
     verb, did = ("reopened", "reopened") if is_active else ("closed", "closed")
     _record(verb, f"The account of {row} was {did}.", row, by, is_active=[not is_active, is_active])
+    return row
+
+
+@transaction.atomic
+def change_address(*, user: User, email: str, by: User) -> User:
+    """Change the address with which a person of the consultancy signs in. Idempotent.
+
+    Their sessions end, and the finance role is suspended: otherwise one admin could take over the
+    account by resetting its password.
+    """
+    row = _locked(user, by)
+    if not row.is_staff_member:
+        raise ApplicationError(
+            "Customers change the addresses of their own people.", code="staff.not_of_the_house"
+        )
+    before, after = row.email, email.strip().lower()
+    if after == before:
+        return row
+    if User.objects.filter(email__iexact=after).exclude(pk=row.pk).exists():
+        raise ApplicationError(
+            "This address belongs to another account. Enter another address.",
+            code="staff.address_taken",
+        )
+    row.email = after
+    validation.save_validated(row)
+    EmailAddress.objects.filter(user=row).exclude(email__iexact=after).delete()
+    grants.suspend(row)
+    sign_ins.end_all(user=row)
+    _record("address_changed", f"{row} signs in as {after}.", row, by, email=[before, after])
     return row
 
 

@@ -36,6 +36,12 @@ class InviteForm(forms.Form):
     )
 
 
+class AddressForm(forms.Form):
+    """The address of a person of the consultancy."""
+
+    email = forms.EmailField(max_length=254)
+
+
 @admin_page
 @require_http_methods(["GET", "HEAD", "POST"])
 @reauthentication.with_reauthentication
@@ -63,7 +69,7 @@ def people(request: HttpRequest) -> HttpResponse:
 @require_POST
 @reauthentication.with_reauthentication
 def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Do what the button of a person says: `role`, `active` (yes, no) or `factor`."""
+    """Do what the button of a person says: `role`, `active` (yes, no), `email` or `factor`."""
     user, by = get_object_or_404(User, pk=pk), actor(request)
     try:
         if "role" in request.POST:
@@ -73,6 +79,14 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
         elif "active" in request.POST:
             staff.set_active(user=user, is_active=request.POST["active"] == "yes", by=by)
             said = "Account changed."
+        elif "email" in request.POST:
+            form = AddressForm(request.POST)
+            if not form.is_valid():
+                raise ApplicationError("Enter an email address.", code="staff.address_invalid")
+            staff.change_address(user=user, email=form.cleaned_data["email"], by=by)
+            said = f"{user} signs in with the new address."
+            if user.role == Role.FINANCE:
+                said += " Two people of finance confirm the finance role again."
         else:
             staff.remove_second_factor(user=user, by=by)
             said = f"{user} sets up a new second factor at the next sign-in."

@@ -33,7 +33,7 @@ def import_file(*, filename: str, content: bytes, by: User) -> BankImport:
         raise ApplicationError(
             f"The file exceeds {MAX_BYTES // 1024**2} MiB.", code="bank_file.too_large"
         )
-    digest = "sha256:" + hashlib.sha256(content).hexdigest()
+    digest = _digest(content)
     known = BankImport.objects.filter(digest=digest).first()
     if known:
         return known
@@ -53,6 +53,15 @@ def import_file(*, filename: str, content: bytes, by: User) -> BankImport:
     if bank_file is not None:
         _store(row, bank_file)
     return row
+
+
+def is_known(content: bytes) -> bool:
+    """Whether the same file was imported before."""
+    return BankImport.objects.filter(digest=_digest(content)).exists()
+
+
+def _digest(content: bytes) -> str:
+    return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
 @transaction.atomic

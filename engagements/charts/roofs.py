@@ -60,6 +60,8 @@ def _frame(axes: Axes, points: Sequence[Mapping[str, Any]], roof: Roof | None) -
 
 def rate(gflop_per_s: float) -> str:
     """Format a rate of arithmetic in a suitable unit."""
+    if gflop_per_s >= 1e6:
+        return f"{gflop_per_s / 1e6:.3g} PFLOP/s"
     if gflop_per_s >= 1000:
         return f"{gflop_per_s / 1000:.3g} TFLOP/s"
     return f"{gflop_per_s:.3g} GFLOP/s"

@@ -44,14 +44,19 @@ def bank(request: HttpRequest) -> HttpResponse:
     form = BankFileForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         file = form.cleaned_data["file"]
+        content = file.read()
+        is_repeated = bank_imports.is_known(content)
         try:
             imported = bank_imports.import_file(
-                filename=file.name, content=file.read(), by=actor(request)
+                filename=file.name, content=content, by=actor(request)
             )
         except ApplicationError as error:
             form.add_error("file", str(error))
         else:
-            _match(request, imported)
+            if is_repeated:
+                messages.warning(request, "This file was imported before. Nothing changed.")
+            else:
+                _match(request, imported)
             return redirect("bank-import", pk=imported.pk)
     # Over all pages, since lines that quote the same invoice depend on each other.
     found = proposals(_open_lines().filter(amount__gt=0))

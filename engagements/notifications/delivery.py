@@ -19,7 +19,6 @@ from engagements.notifications.models import Channel, Notification, Preference
 from engagements.people.models import Customer, Membership, Role, User
 from engagements.people.signatories import signatories_of
 
-
 # The page of finance by the key that an event's changes have.
 _PAGES_OF_FINANCE = {
     "settlement": "settlement",

@@ -311,6 +311,7 @@ _TYPES: Final = (
             ("invited", "Person invited"), ("role_given", "Role given"),
             ("closed", "Account closed"), ("reopened", "Account reopened"),
             ("second_factor_removed", "Second factor removed"),
+            ("address_changed", "Address changed"),
         )
     ),
     *(

@@ -41,6 +41,16 @@ class RunControls:
     excluded: str
     limits: str
 
+    @property
+    def measured(self) -> list[Control]:
+        """The controls with an outcome."""
+        return [control for control in self.controls if control.passed is not None]
+
+    @property
+    def unmeasured(self) -> list[Control]:
+        """The controls without one, such as those of a GPU in a run on a processor."""
+        return [control for control in self.controls if control.passed is None]
+
 
 def of(record: Data) -> RunControls:
     """Return the controls of a record in the referee's order."""

@@ -23,3 +23,9 @@ def side(amount: Decimal, currency: str) -> str:
     if not amount:
         return format_money(amount, currency)
     return f"{format_money(abs(amount), currency)}\u00a0{'Dr' if amount > 0 else 'Cr'}"
+
+
+@register.filter
+def bare_side(amount: Decimal, currency: str) -> str:
+    """Format a balance with its side in a table whose heading names the currency: 10.00 Cr."""
+    return side(amount, currency).replace(f"{currency}\u00a0", "")

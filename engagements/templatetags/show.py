@@ -87,6 +87,12 @@ def money(amount: Decimal | None, currency: str) -> str:
 
 
 @register.filter
+def figure(amount: Decimal | None, currency: str) -> str:
+    """Format an amount without its currency, which the heading of its table names."""
+    return money(amount, currency).replace(f"{currency}\u00a0", "")
+
+
+@register.filter
 def ratio(value: float | Decimal | None) -> str:
     """Format a speedup as 2.41×; a dash for none."""
     return ratios.measured(value, unknown=NOT_MEASURED)

@@ -10,7 +10,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from engagements.common.money import format_money
-from engagements.templatetags.show import day
+from engagements.templatetags.show import day, figure
 
 register = template.Library()
 
@@ -19,6 +19,12 @@ register = template.Library()
 def stored_amount(amount: str, currency: str) -> str:
     """Format a stored amount ("12000.00") in its currency."""
     return format_money(Decimal(amount), currency)
+
+
+@register.filter
+def stored_figure(amount: str, currency: str) -> str:
+    """Format a stored amount without its currency, which the heading of its table names."""
+    return figure(Decimal(amount), currency)
 
 
 @register.filter

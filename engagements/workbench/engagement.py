@@ -103,6 +103,16 @@ def _offered(step: Next, request: HttpRequest) -> Next:
     return step
 
 
+def _empty_parts(*, has_ended: bool, **parts: object) -> str:
+    """Return a sentence that names the parts without content, such as "No audit or runs yet."."""
+    empty = [name for name, content in parts.items() if not content]
+    if not empty:
+        return ""
+    *others, last = empty
+    names = f"{', '.join(others)} or {last}" if others else last
+    return f"No {names}{'' if has_ended else ' yet'}."
+
+
 def _page(
     request: HttpRequest,
     engagement: Engagement,
@@ -114,6 +124,7 @@ def _page(
     stage = summary.engagement.stage
     shows_all = request.GET.get("log") == "all"
     run_rows = [run_row(run) for run in summary.runs]
+    documents, unmade = documents_of(engagement), document_failures_of(engagement)
     events = events_of(engagement, limit=None) if shows_all else events_of(engagement)
     context = {
         "engagement": summary.engagement,
@@ -122,8 +133,15 @@ def _page(
         "steps": steps(summary),
         "run_rows": run_rows,
         "latest_row": next((row for row in run_rows if record_of(row.run)), None),
-        "documents": documents_of(engagement),
-        "unmade": document_failures_of(engagement),
+        "documents": documents,
+        "unmade": unmade,
+        "empty_parts": _empty_parts(
+            audit=summary.audit,
+            contract=summary.contract,
+            runs=summary.runs,
+            documents=[*documents, *unmade],
+            has_ended=stage in ENDED,
+        ),
         "events": events,
         "has_more_events": not shows_all and engagement.events.count() > len(events),
         "bounced": mails.bounced(engagement)[:MAX_BOUNCES],

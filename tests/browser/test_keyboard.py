@@ -10,8 +10,10 @@ from playwright.sync_api import Locator, Page, expect
 
 from consultancy.demo.users import DemoUsers
 from engagements.contracts.signing_models import Acceptance
+from engagements.engagement.models import Engagement
 from tests.browser import page_actions
 from tests.browser.conftest import Window
+from tests.browser.page_checks import NO_CONTRAST, barriers
 from tests.engagements import story
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -108,3 +110,28 @@ def test_a_contract_is_accepted_by_keyboard(window: Window) -> None:
 
     page_actions.expect_done(page)
     assert Acceptance.objects.get().user == case.signatory
+
+
+def test_a_form_outlives_its_session(window: Window) -> None:
+    case = story.opened()
+    page = window(case.consultant)
+    page.clock.install()
+    page.goto(reverse("engagement-new"))
+    form = page_actions.form_with(page, "workload")
+    form.locator("[name=customer]").select_option(str(case.customer.pk))
+    page_actions.fill(form, title="Typed for long", workload="And not lost.")
+    session = [each for each in page.context.cookies() if each["name"] == "sessionid"]
+    page.context.clear_cookies(name="sessionid")
+    page.clock.fast_forward("05:00")
+    form.locator("[type=submit]").first.click()
+    expired = page.locator("#expired")
+    expect(expired).to_be_visible()
+    assert not barriers(page, **NO_CONTRAST)
+    page.keyboard.press("Escape")
+    expect(form.locator("[name=title]")).to_have_value("Typed for long")
+
+    # Signed in again on another tab.
+    page.context.add_cookies(session)  # type: ignore[arg-type]
+    page_actions.send(form)
+    page_actions.expect_done(page)
+    assert Engagement.objects.filter(title="Typed for long").exists()

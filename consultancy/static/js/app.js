@@ -86,6 +86,32 @@ document.addEventListener("htmx:xhr:progress", (event) => {
   bar.value = event.detail.loaded / event.detail.total;
 });
 
+// On phones the rows of a table with three or more columns stack: each cell says its column.
+function stackTables() {
+  document.querySelectorAll(".table:not([data-stacks])").forEach((table) => {
+    const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
+    if (heads.length < 3 || table.tHead.rows.length > 1) return;
+    table.dataset.stacks = "yes";
+    // The roles stay with cells that are laid out as blocks.
+    table.setAttribute("role", "table");
+    for (const row of table.rows) {
+      row.setAttribute("role", "row");
+      let column = 0;
+      for (const cell of row.cells) {
+        const isHead = cell.tagName === "TH";
+        const scope = row.parentNode === table.tHead ? "columnheader" : "rowheader";
+        cell.setAttribute("role", isHead ? scope : "cell");
+        const label = heads[column]?.textContent.trim();
+        if (column && label && cell.colSpan === 1 && scope !== "columnheader") cell.dataset.label = label;
+        column += cell.colSpan;
+      }
+    }
+    for (const group of [table.tHead, ...table.tBodies, table.tFoot]) group?.setAttribute("role", "rowgroup");
+  });
+}
+document.addEventListener("htmx:afterSettle", stackTables);
+stackTables();
+
 // Rows of inputs: the button adds an empty row after the last.
 document.querySelectorAll("[data-add-row]").forEach((button) => (button.hidden = false));
 document.addEventListener("click", (event) => {

@@ -45,6 +45,16 @@ def upload(fritz: Client, content: bytes, name: str = "bank.xml") -> str:
     return str(answer["Location"])
 
 
+def test_a_repeated_file_says_so_and_adds_nothing(fritz: Client, invoice: Invoice) -> None:
+    content = statement(("10.00", "hello"))
+    first = upload(fritz, content)
+    assert "notice--warning" not in fritz.get(first).content.decode()
+    lines = BankLine.objects.count()
+    assert upload(fritz, content, "again.xml") == first
+    assert "notice--warning" in fritz.get(first).content.decode()
+    assert BankLine.objects.count() == lines
+
+
 def tokens(page: str) -> list[str]:
     return re.findall(r'name="proposal" value="([^"]+)"', page)
 

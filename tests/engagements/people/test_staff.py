@@ -42,6 +42,27 @@ def test_a_removed_second_factor_suspends_finance(world: World) -> None:
     assert not staff.remove_second_factor(user=world.finance, by=world.admin)
 
 
+def test_an_admin_changes_an_address_and_never_takes_over_finance_by_it(
+    world: World, client: Client
+) -> None:
+    theirs = Client()
+    sign_in(theirs, world.finance)
+    sign_in(client, world.admin)
+    change = reverse("staff-change", args=[world.finance.pk])
+    for refused in ("no address", world.consultant.email.upper(), world.signatory.email):
+        client.post(change, {"email": refused})
+        assert User.objects.get(pk=world.finance.pk).email == world.finance.email
+    client.post(change, {"email": "Fay@New.example"})
+    changed = User.objects.get(pk=world.finance.pk)
+    assert (changed.email, changed.role) == ("fay@new.example", Role.NONE)
+    assert theirs.get(reverse("finance")).status_code != 200
+    event = FinanceEvent.objects.get(verb="staff.address_changed")
+    assert event.changes["email"] == [world.finance.email, "fay@new.example"]
+    with pytest.raises(ApplicationError) as error:
+        staff.change_address(user=world.signatory, email="s@x.example", by=world.admin)
+    assert error.value.code == "staff.not_of_the_house"
+
+
 def test_a_role_ends_the_admin_site_with_it(world: World) -> None:
     other = staff.invite(email="a@x.example", name="Al", role="admin", by=world.admin)
     assert other.is_staff

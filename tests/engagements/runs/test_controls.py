@@ -20,6 +20,10 @@ def test_every_control_has_its_outcome_in_words() -> None:
     for story, control in zip(found.controls, record["controls"], strict=True):
         assert story.outcome == words[control["passed"]]
         assert story.detail.replace("×", "x") == control["detail"]
+    # The page folds those that were not measured.
+    assert {each.passed for each in found.measured} <= {True, False}
+    assert {each.passed for each in found.unmeasured} <= {None}
+    assert len(found.measured) + len(found.unmeasured) == len(found.controls)
 
 
 def test_a_speedup_in_a_control_has_the_sign_that_pages_and_papers_write() -> None:

@@ -123,8 +123,21 @@ def test_what_ended_before_a_contract_waits_for_none(
     contract = reverse("engagement-contract", args=[engagement.reference])
     for page in (page_of(client, engagement), client.get(contract).content.decode()):
         assert "No contract yet" not in page
-    for waits in ("No runs yet", "No audit yet"):
-        assert waits not in page_of(client, engagement)
+    shown = page_of(client, engagement)
+    assert shown.count('id="empty-title"') == 1
+    assert " yet." not in shown[shown.index('id="empty-title"') :]
+
+
+def test_what_is_empty_is_one_sentence(client: Client, world: World) -> None:
+    engagement = world.scoping()
+    client.force_login(world.consultant)
+    page = page_of(client, engagement)
+    assert page.count('id="empty-title"') == 1
+    for name in ("audit", "contract", "runs", "documents"):
+        assert f'id="{name}-title"' not in page
+    for name in ("engagement-audit", "engagement-evidence", "engagement-workbench"):
+        assert reverse(name, args=[engagement.reference]) in page
+    assert 'id="contract-title"' in page_of(client, world.active().engagement)
 
 
 def test_cancelling_wants_a_reason(client: Client, world: World) -> None:

@@ -19,7 +19,7 @@ class TokenForm(forms.ModelForm[ApiToken]):
         choices=CHOSEN_SCOPES,
         widget=forms.CheckboxSelectMultiple,
         initial=[Scope.READ],
-        help_text="A token never does more than its owner may.",
+        help_text="A token has at most the permissions of its owner.",
     )
     days = forms.IntegerField(
         label="Valid for (days)",

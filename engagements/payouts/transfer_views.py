@@ -58,7 +58,7 @@ def make(request: HttpRequest) -> HttpResponse:
         )
     except ApplicationError as error:
         return _page(request, error=error)
-    messages.success(request, "The file is made. Its transfers count as gone.")
+    messages.success(request, "The file is created. Its transfers count as sent.")
     return redirect("transfer-file", pk=file.pk)
 
 

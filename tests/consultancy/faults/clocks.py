@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import time_machine
@@ -37,4 +38,4 @@ def _follow(file: Path) -> None:
 
 def _now_s() -> float:
     """The machine's own time, as no travel is under way."""
-    return float(time_machine.escape_hatch.time.time())
+    return time.time()

@@ -15,6 +15,7 @@ from engagements.billing.payment_models import Payment
 from engagements.billing.reopening import reopen
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
+from engagements.common.ratios import measured
 from engagements.common.text import strip_invisible
 from engagements.contracts import versions
 from engagements.contracts.milestones.models import Milestone
@@ -25,7 +26,6 @@ from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
 from engagements.people import second_person
 from engagements.people.models import User
-from engagements.runs.estimates import latest_acceptance
 from engagements.settlements import disputes, grounds, postings
 from engagements.settlements.calculation import Calculation, can_bill_audit, preview
 from engagements.settlements.credit_plans import PlannedCredit
@@ -175,13 +175,25 @@ def _credit(settlement: Settlement, planned: Iterable[PlannedCredit], by: User |
         settlement.credit_notes.add(note)
 
 
+def _last_measured(engagement: Engagement) -> str:
+    """The ratio of the newest measured acceptance run, unless a repeat replaced it."""
+    run = (
+        engagement.runs.filter(purpose="acceptance", run__record__ratio__isnull=False)
+        .select_related("run__record")
+        .order_by("-run__record__received_at")
+        .first()
+    )
+    if run is None or run.repeat_verdict:
+        return ""
+    ratio, low, high = (measured(getattr(run.run.record, key)) for key in ("ratio", "low", "high"))
+    return f" Measured: {ratio} ({low} to {high})."
+
+
 def _record_missed(engagement: Engagement, reason: Settlement.Reason) -> None:
-    estimate = latest_acceptance(engagement)
-    found = f" Measured: {estimate.text}." if estimate else ""
     events.record(
         engagement=engagement,
         verb="engagement.missed",
-        summary=f"{reason.label}.{found} The settlement is being prepared.",
+        summary=f"{reason.label}.{_last_measured(engagement)} The settlement is being prepared.",
         actor=None,
         changes=stages.move(engagement, Stage.MISSED),
         for_customer=True,

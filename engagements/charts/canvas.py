@@ -138,8 +138,15 @@ def _finish(figure: Figure, theme: Theme, title: str, description: str) -> str:
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = _own_names(svg, re.sub(r"[^a-z]+", "-", f"{title} {theme}".lower()).strip("-"))
     svg = re.sub(r">\s+<", "><", svg)
+    svg = re.sub(r' style="([^"]*)"', _as_attributes, svg)
     svg = _head(svg, theme, title, description)
     return as_variables(svg) if theme in IN_THE_PAGE else svg
+
+
+def _as_attributes(style: re.Match[str]) -> str:
+    """The declarations of a style as attributes, since the site's policy allows no inline style."""
+    pairs = (part.split(":", 1) for part in style[1].split(";") if part.strip())
+    return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
 def _own_names(svg: str, prefix: str) -> str:
@@ -164,6 +171,6 @@ def _head(svg: str, theme: Theme, title: str, description: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'class="chart" role="img" viewBox="{box[1]}" {size}'
-        f'style="stroke-linejoin:round;stroke-linecap:butt">'
+        f'stroke-linejoin="round" stroke-linecap="butt">'
         f"<title>{escape(title)}</title><desc>{escape(description)}</desc>{rest.strip()}"
     )

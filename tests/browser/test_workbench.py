@@ -50,7 +50,8 @@ def test_findings_appear_after_an_upload_without_a_reload(window: Window) -> Non
     # The list of files polls, and loads the findings.
     profile = page_actions.section(page, "Profile")
     expect(profile.get_by_text("85.6%").first).to_be_visible()
-    expect(profile.get_by_role("img", name=re.compile("attention 73.7%"))).to_be_visible()
+    timeline = profile.get_by_role("group", name=re.compile("Timeline"))
+    expect(timeline).to_contain_text(re.compile(r"attention\s*73.7%"))
     hot = page.get_by_role("article", name="Is the operation hot?")
     expect(hot.get_by_text("Pass", exact=True)).to_be_visible()
 

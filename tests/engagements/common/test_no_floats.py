@@ -22,6 +22,7 @@ MEASURED = {
     "contracts/forms.py::SealBenchmarkForm": "the benchmark's document has its target as JSON",
     "documents/formatting.py::share": "the confidence of an interval",
     "migrations": "generated from the models; the columns have a test of their own",
+    "runs/history_views.py::_decimal": "a measured ratio, rounded for a cell of a CSV file",
     "templatetags/bars.py": "ratios and their interval, drawn to a scale",
     "templatetags/show.py": "ratios and shares beside amounts, each by a filter of its own",
     "workbench": "shares, hours and ratios; the fee is read as an amount",

@@ -15,7 +15,8 @@ def party(customer: Customer | None) -> str:
 
 def has_runner(customer: Customer) -> bool:
     """Whether the customer has a runner that was started and not revoked."""
-    return customer.runners.filter(revoked_at=None, key__isnull=False).exists()
+    started = Customer.objects.filter(runners__revoked_at=None, runners__key__isnull=False)
+    return started.filter(pk=customer.pk).exists()
 
 
 def measured_by(place: str, customer: Customer) -> str:

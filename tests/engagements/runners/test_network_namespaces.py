@@ -230,6 +230,10 @@ def test_a_runner_and_a_worker_measure_overlapping_intervals(
         other = measured(request(""), worker.log)
     assert record is not None
     assert other is not None
-    intervals = [(each.low, each.high) for each in (record, other)]
+    intervals = []
+    for each in (record, other):
+        assert each.low is not None
+        assert each.high is not None
+        intervals.append((each.low, each.high))
     (tmp_path / "intervals.json").write_text(json.dumps(intervals))
     assert max(low for low, _ in intervals) <= min(high for _, high in intervals), intervals

@@ -87,6 +87,11 @@ class Site:
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.send_signal(signal.SIGKILL)
 
+    def restart_ended(self) -> None:
+        """Start the processes that ended, as a container's restart policy does."""
+        for name in [name for name, process in self.running.items() if process.poll() is not None]:
+            self.start(name)
+
     def sweep(self) -> None:
         """Enqueue what beat enqueues."""
         broker: Any = Celery(broker=self.parts.broker_url, set_as_current=False)

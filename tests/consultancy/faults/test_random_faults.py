@@ -83,7 +83,16 @@ class Breaker:
             act()
             broken.result()
         self.played[case.part, case.how] += 1
-        until(lambda: asked(done), LIMIT_S, doing=lambda: asked(act))
+        self.wait(done, act)
+
+    def wait(self, done: Callable[[], bool], act: Callable[[], object]) -> None:
+        """Repeat `act` until it is done; what ended meanwhile is started again."""
+
+        def again() -> None:
+            self.site.restart_ended()
+            asked(act)
+
+        until(lambda: asked(done), LIMIT_S, doing=again)
 
     def _break(self, case: Case, starts_s: float, lasts_s: float) -> None:
         time.sleep(starts_s)
@@ -165,7 +174,7 @@ def test_random_faults_lose_nothing_and_double_nothing(site: Site) -> None:
             stories.paid(work.story, 2)
             site.record.unlink(missing_ok=True)
             live(breaker, work)
-            until(lambda: asked(finished), LIMIT_S, doing=lambda: asked(as_after_a_day))
+            breaker.wait(finished, as_after_a_day)
             check_everything()
     except BaseException:
         print("\n".join(breaker.log[-12:]))

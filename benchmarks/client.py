@@ -197,11 +197,7 @@ class Site:
         if body is not None:
             content = json.dumps(body).encode()
             headers = {"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4())}
-        answer = self.exchange(method, path, content=content, headers=headers)
-        try:
-            return dict(json.loads(answer))
-        except ValueError as error:
-            raise SiteError(f"{self._base} sent no JSON: {error}", code="site.no_json") from error
+        return parsed(self.exchange(method, path, content=content, headers=headers))
 
     def exchange(
         self,
@@ -245,6 +241,14 @@ class Site:
                 wait_s = 2.0**attempt
             time.sleep(min(wait_s, 60.0))
         raise AssertionError("the last attempt returns or raises")
+
+
+def parsed(answer: bytes) -> dict[str, Any]:
+    """The JSON object of an answer. Raises SiteError."""
+    try:
+        return dict(json.loads(answer))
+    except (ValueError, TypeError) as error:
+        raise SiteError(f"The site sent no JSON: {error}", code="site.no_json") from error
 
 
 def _retry_after_s(error: urllib.error.HTTPError) -> float | None:

@@ -5,6 +5,7 @@ import re
 # PostgreSQL stores no NUL; the others move a terminal's cursor or hide text.
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
 LONGEST_REASON = 2000
+LONGEST_LOG = 16 * 1024
 
 
 def readable(text: str, *, longest: int = LONGEST_REASON) -> str:

@@ -46,13 +46,13 @@ def parts() -> dict[str, bool]:
 
     Database and broker may respond and yet refuse writes, as with a full disk.
     """
-    broker = _broker_responds()
+    database, broker = _database_responds(), _broker_responds()
     counts = _count_workers() if broker else {}
     return {
-        "database": _database_responds(),
-        "database_writes": _database_accepts_writes(),
+        "database": database,
+        "database_writes": database and _database_accepts_writes(),
         "broker": broker,
-        "broker_writes": _broker_accepts_writes(),
+        "broker_writes": broker and _broker_accepts_writes(),
         "storage": _storage_responds(),
         "mail": _mail_server_responds(),
         **{f"worker_{queue}": bool(counts.get(queue)) for queue in QUEUES},

@@ -121,6 +121,12 @@ def reference_source(operator: str) -> str:
     return (folder(operator) / "reference.py").read_text()
 
 
+def reference_of(document: Mapping[str, Any]) -> str:
+    """The text of reference.py of a benchmark: its own, or that of its operator."""
+    own: str | None = document.get("files", {}).get("reference.py")
+    return own or reference_source(document["operator"])
+
+
 def source_digests(operator: str) -> dict[str, str]:
     """SHA-256 of the operator's Program, reference and baselines."""
     return {name: _digest(folder(operator) / name) for name in SOURCES}

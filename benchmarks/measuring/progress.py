@@ -5,11 +5,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.text import readable
+from benchmarks.text import LONGEST_LOG, readable
 
 LONGEST_HISTORY = 200
 LONGEST_MESSAGE = 300
-LONGEST_LOG = 16 * 1024
 PHASES = {
     "started": "starting",
     "replicate": "setup",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from typing import Any
@@ -25,6 +26,11 @@ def digest(value: Any) -> str:
 def digest_of_bytes(content: bytes) -> str:
     """`sha256:<hex>` of raw bytes, such as a source file."""
     return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def content_digest(content: bytes) -> str:
+    """The header Content-Digest (RFC 9530) of raw bytes."""
+    return f"sha-256=:{base64.b64encode(hashlib.sha256(content).digest()).decode()}:"
 
 
 def parse_strictly(content: bytes) -> Any:

@@ -80,7 +80,7 @@ class AttemptWatch(MeasurementWatch):
         except SiteError as error:
             if may_pass(error):
                 raise SiteUnavailable(str(error)) from error
-            # Such as a revoked runner: nobody would take the record.
+            # Such as a revoked runner: the site would refuse the record.
             logger.error("%s: %s (%s)", self.attempt, error, error.code)
             return False
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from benchmarks.client import ATTEMPTS, Site, SiteError
+from benchmarks.client import ATTEMPTS, Site, SiteError, parsed
 from benchmarks.measuring.limits import Limits
 from benchmarks.measuring.measurements import Measurement
-from benchmarks.records.canonical import digest_of_bytes
+from benchmarks.records.canonical import content_digest, digest_of_bytes
 
 JSON: Final = {"Content-Type": "application/json"}
 ENDED: Final = "run.stale_attempt"
@@ -65,12 +63,13 @@ class RunnerSite(Site):
     def introduce(self, *, device: str, device_name: str, public_key: str) -> dict[str, Any]:
         """State the device and the public key; return the runner as the site knows it."""
         given = {"device": device, "device_name": device_name, "public_key": public_key}
-        return self._json("PUT", "runner/", given)
+        content = json.dumps(given).encode()
+        return parsed(self.exchange("PUT", "runner/", content=content, headers=JSON))
 
     def claim(self) -> Attempt | None:
         """Claim the next run; None where there is none."""
         answer = self.exchange("POST", "runner/claim/", content=b"{}", headers=JSON, attempts=1)
-        return Attempt(_parsed(answer)) if answer else None
+        return Attempt(parsed(answer)) if answer else None
 
     def measurement(self, attempt: Attempt) -> Measurement:
         """Download the files of an attempt. Raises WrongDigest."""
@@ -90,8 +89,7 @@ class RunnerSite(Site):
 
     def hand_in(self, attempt_id: int, record: bytes) -> None:
         """Hand in a record."""
-        digest = base64.b64encode(hashlib.sha256(record).digest()).decode()
-        headers = {**JSON, "Content-Digest": f"sha-256=:{digest}:"}
+        headers = {**JSON, "Content-Digest": content_digest(record)}
         path = f"runner/attempts/{attempt_id}/record/"
         self.exchange("PUT", path, content=record, headers=headers, attempts=1)
 
@@ -112,10 +110,6 @@ class RunnerSite(Site):
             raise WrongDigest(f"The {name} of {attempt} does not have the digest {expected}.")
         return content
 
-    def _json(self, method: str, path: str, body: Any) -> dict[str, Any]:
-        content = json.dumps(body).encode()
-        return _parsed(self.exchange(method, path, content=content, headers=JSON))
-
     def _unless_ended(self, attempt: Attempt, what: str, body: bytes, **options: Any) -> bool:
         path = f"runner/attempts/{attempt.id}/{what}/"
         try:
@@ -127,15 +121,8 @@ class RunnerSite(Site):
         return True
 
 
-def _parsed(answer: bytes) -> dict[str, Any]:
-    try:
-        return dict(json.loads(answer))
-    except (ValueError, TypeError) as error:
-        raise SiteError(f"The site sent no JSON: {error}", code="site.no_json") from error
-
-
 def _plain_name(filename: str) -> str:
     """The name, which must not lead out of its folder."""
     if not filename.replace(".", "_").isidentifier() or filename.startswith("."):
-        raise WrongDigest(f"{filename!r} is no name of a candidate.")
+        raise WrongDigest(f"{filename!r} is not a valid name of a candidate.")
     return filename

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from benchmarks import evidence, signals, storage
@@ -17,9 +18,7 @@ from benchmarks.models import Benchmark, Record, Run, SigningKey, Solution, new_
 from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.records.redaction import withhold_source
 from benchmarks.services import leases, messages
-from benchmarks.text import readable
-
-LONGEST_LOG = 16 * 1024
+from benchmarks.text import LONGEST_LOG, readable
 
 
 def request(
@@ -146,36 +145,18 @@ def fail(*, run_id: int, attempt: int, reason: str, log: str = "") -> bool:
 
     `reason` says what failed and what to do; `log` is what was printed, tracebacks included.
     """
-    with transaction.atomic():
-        run = leases.current(Run, run_id, attempt).select_for_update().first()
-        if run is None:
-            return False
-        run.failure_reason = readable(reason) or "The run failed without a reason."
-        run.log = readable(log, longest=LONGEST_LOG)
-        _conclude(run, state=Run.State.FAILED)
-    return True
+    return _fail(leases.current(Run, run_id, attempt), reason, log)
 
 
 def cancel(*, run_id: int, by: str) -> bool:
     """End a queued or running run; False when it is concluded. Its worker stops within a beat."""
-    with transaction.atomic():
-        run = Run.objects.select_for_update().get(pk=run_id)
-        if run.is_concluded:
-            return False
-        run.failure_reason = f"{readable(by, longest=200)} cancelled this run."
-        _conclude(run, state=Run.State.FAILED)
-    return True
+    under_way = Run.objects.filter(pk=run_id, state__in=[Run.State.QUEUED, Run.State.RUNNING])
+    return _fail(under_way, f"{readable(by, longest=200)} cancelled this run.")
 
 
 def give_up(*, run_id: int, reason: str) -> bool:
-    """Fail a run that nobody claimed; False when somebody has, or it is concluded."""
-    with transaction.atomic():
-        run = Run.objects.select_for_update().filter(pk=run_id, state=Run.State.QUEUED).first()
-        if run is None:
-            return False
-        run.failure_reason = readable(reason)
-        _conclude(run, state=Run.State.FAILED)
-    return True
+    """Fail a run that is still queued; False when it was claimed or is concluded."""
+    return _fail(Run.objects.filter(pk=run_id, state=Run.State.QUEUED), reason)
 
 
 def _replayed(run_id: int, attempt: int, known: Record) -> RecordRejected:
@@ -188,6 +169,18 @@ def _replayed(run_id: int, attempt: int, known: Record) -> RecordRejected:
 
 def _stale(run_id: int, attempt: int) -> StaleAttempt:
     return StaleAttempt(f"Attempt {attempt} of run {run_id} is stale.", code="run.stale_attempt")
+
+
+def _fail(rows: QuerySet[Run], reason: str, log: str = "") -> bool:
+    """Fail the run in `rows`, under its lock; False when there is none."""
+    with transaction.atomic():
+        run = rows.select_for_update().first()
+        if run is None:
+            return False
+        run.failure_reason = readable(reason) or "The run failed without a reason."
+        run.log = readable(log, longest=LONGEST_LOG)
+        _conclude(run, state=Run.State.FAILED)
+    return True
 
 
 def _conclude(run: Run, *, state: JobState) -> None:

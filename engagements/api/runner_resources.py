@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from dataclasses import asdict
 from typing import IO, Any, Final
 
@@ -19,13 +17,14 @@ from rest_framework.response import Response
 from benchmarks.errors import RecordRejected
 from benchmarks.limits import limits
 from benchmarks.measuring.limits import Limits
+from benchmarks.records.canonical import content_digest
 from engagements.api.fields import DIGEST, Row, example
 from engagements.api.idempotency import idempotent
 from engagements.api.resources import Api
 from engagements.common.errors import ApplicationError
 from engagements.people.models import User
 from engagements.people.token_models import Scope
-from engagements.runners import services, work
+from engagements.runners import attempts, services
 from engagements.runners.models import DeviceKind, Runner, RunnerAttempt
 
 # Of a lease and a measurement; the others are the site's own.
@@ -172,7 +171,7 @@ class Runners(Api):
 
         An attempt that was claimed and not begun is returned again. One that was begun ends.
         """
-        attempt = work.claim(runner=runner_of(request))
+        attempt = attempts.claim(runner=runner_of(request))
         if attempt is None:
             return Response(status=status.HTTP_204_NO_CONTENT)
         return Response(attempt_data(attempt))
@@ -205,11 +204,6 @@ class RecordParser(BaseParser):
         return {"content": content}
 
 
-def content_digest(content: bytes) -> str:
-    """The header Content-Digest (RFC 9530) of some bytes."""
-    return f"sha-256=:{base64.b64encode(hashlib.sha256(content).digest()).decode()}:"
-
-
 class ReportSerializer(serializers.Serializer[Any]):
     """A sign of life, with progress as of `twofold run --progress` where there is news."""
 
@@ -218,7 +212,7 @@ class ReportSerializer(serializers.Serializer[Any]):
 
 @example(reason="The candidate raised ValueError in its call.")
 class FailureSerializer(serializers.Serializer[Any]):
-    """Why there is no record."""
+    """The reason for which a run ends without a record."""
 
     reason = serializers.CharField(max_length=5000, allow_blank=True)
 
@@ -250,13 +244,13 @@ class RunnerAttempts(Api):
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
     def benchmark(self, request: Request, pk: int) -> HttpResponse:
         """Download the sealed benchmark, canonical JSON with the digest of the attempt."""
-        content = work.benchmark_file(self.attempt())
+        content = attempts.benchmark_file(self.attempt())
         return HttpResponse(content, content_type="application/json")
 
     @extend_schema(responses={(200, "text/plain"): OpenApiTypes.STR})
     def candidate(self, request: Request, pk: int) -> HttpResponse:
         """Download the candidate's source, with the digest of the attempt."""
-        content = work.candidate_file(self.attempt())
+        content = attempts.candidate_file(self.attempt())
         return HttpResponse(content, content_type="text/plain; charset=utf-8")
 
     @extend_schema(request=ReportSerializer, responses={204: None})
@@ -264,7 +258,7 @@ class RunnerAttempts(Api):
         """Extend the lease and show the progress on the run's page."""
         given = ReportSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        work.report(attempt=self.attempt(), progress=given.validated_data.get("progress"))
+        attempts.report(attempt=self.attempt(), progress=given.validated_data.get("progress"))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(
@@ -284,7 +278,7 @@ class RunnerAttempts(Api):
         """Hand in the signed record, checked as a worker’s. The same one is taken again."""
         attempt = self.attempt()
         assert isinstance(request.data, dict)
-        record = work.finish(attempt=attempt, content=request.data["content"])
+        record = attempts.finish(attempt=attempt, content=request.data["content"])
         return Response({"digest": record.digest, "verdict": record.verdict})
 
     @extend_schema(request=FailureSerializer, responses={204: None})
@@ -292,12 +286,12 @@ class RunnerAttempts(Api):
         """End the run without a record."""
         given = FailureSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        work.fail(attempt=self.attempt(), reason=given.validated_data["reason"])
+        attempts.fail(attempt=self.attempt(), reason=given.validated_data["reason"])
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(request=None, responses={204: None})
     @idempotent
     def release(self, request: Request, pk: int) -> Response:
         """Return the run to the queue, as when the runner shuts down."""
-        work.release(attempt=self.attempt())
+        attempts.release(attempt=self.attempt())
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -7,7 +7,8 @@ from typing import Any
 from django import forms
 
 from engagements.people import api_tokens, service_accounts
-from engagements.people.models import Customer, Role, User
+from engagements.people.forms import OwnerForm
+from engagements.people.models import User
 from engagements.people.token_models import CHOSEN_SCOPES, ApiToken, Scope
 
 
@@ -42,21 +43,9 @@ class TokenForm(forms.ModelForm[ApiToken]):
         field.initial, field.empty_label = by.pk, None
 
 
-class ServiceAccountForm(forms.Form):
+class ServiceAccountForm(OwnerForm):
     """A new service account of the consultancy, or of a customer that the user signs for."""
 
     account_name = forms.CharField(
         max_length=120, label="Name", help_text="The program, such as “Grafana”."
     )
-    customer = forms.ModelChoiceField(
-        queryset=Customer.objects.none(), required=False, empty_label=None
-    )
-
-    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if by.role == Role.ADMIN:
-            del self.fields["customer"]
-        else:
-            field = self.fields["customer"]
-            assert isinstance(field, forms.ModelChoiceField)
-            field.queryset, field.required = service_accounts.signs_for(by), True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -17,12 +15,13 @@ from engagements.notifications.events import Topic
 from engagements.notifications.webhooks import services as webhooks
 from engagements.notifications.webhooks.models import WebhookDelivery
 from engagements.people import reauthentication, service_accounts
-from engagements.people.models import Customer, Role, User
+from engagements.people.forms import OwnerForm
+from engagements.people.models import User
 
 SHOWN_DELIVERIES = 50
 
 
-class WebhookForm(forms.Form):
+class WebhookForm(OwnerForm):
     """A new webhook of the consultancy, or of a customer that the user signs for."""
 
     url = forms.URLField(
@@ -31,16 +30,6 @@ class WebhookForm(forms.Form):
     topics = forms.MultipleChoiceField(
         choices=Topic.choices, widget=forms.CheckboxSelectMultiple, initial=Topic.values
     )
-    customer = forms.ModelChoiceField(queryset=Customer.objects.none(), empty_label=None)
-
-    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if by.role == Role.ADMIN:
-            del self.fields["customer"]
-        else:
-            field = self.fields["customer"]
-            assert isinstance(field, forms.ModelChoiceField)
-            field.queryset = service_accounts.signs_for(by)
 
 
 @login_required

@@ -68,7 +68,7 @@ class BankImport(models.Model):
 
     @property
     def awaits_confirmation(self) -> bool:
-        """Whether it is a CSV, which anybody can edit, that no second person compared yet."""
+        """Whether it is a CSV, which can be edited, and still needs its second person."""
         return self.format == self.Format.CSV and not hasattr(self, "confirmation")
 
 

@@ -1,6 +1,6 @@
 """CSV bank files: a second person compares them with the bank before their lines count.
 
-Anybody can edit a CSV, so its importer alone could invent a payment or the return of a refund.
+A CSV is easily edited, so its importer alone could invent a payment or the return of a refund.
 """
 
 from __future__ import annotations

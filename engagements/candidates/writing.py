@@ -107,8 +107,7 @@ def template_response(
     chosen = next((each for each in offered if each.name == language), None)
     if chosen is None:
         raise Http404("No such template.")
-    own = document.get("files", {}).get("reference.py")
-    reference = own or catalogue.reference_source(document["operator"])
+    reference = catalogue.reference_of(document)
     text = candidate_templates.text(what, reference, chosen, document["dtype"])
     response = HttpResponse(text, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{chosen.filename}"'

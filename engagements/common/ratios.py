@@ -21,6 +21,12 @@ def measured(value: float | Decimal | None, *, unknown: str = "not measured") ->
     return unknown if value is None else times(f"{value:.2f}")
 
 
+def with_interval(ratio: float | None, low: float | None, high: float | None) -> str:
+    """Format a measured ratio with its interval, if it has one: 2.61× (2.52× to 2.70×)."""
+    interval = "" if low is None else f" ({measured(low)} to {measured(high)})"
+    return f"{measured(ratio)}{interval}"
+
+
 def agreed(value: float | Decimal) -> str:
     """Format an agreed ratio without trailing zeros: 2×, 1.25×."""
     return times(f"{float(value):g}")

@@ -168,11 +168,8 @@ def _columns(request: HttpRequest, row: BankImport) -> HttpResponse:
 def confirm(request: HttpRequest, pk: int) -> HttpResponse:
     """Confirm the lines of a CSV as a second person, and match its refunds."""
     row = _import_of(pk)
-    try:
+    with errors_shown(request):
         csv_confirmations.confirm(bank_import=row, by=actor(request))
-    except ApplicationError as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, f"{row} confirmed.")
         _match(request, _import_of(pk))
     return redirect("bank-import", pk=pk)
@@ -183,10 +180,8 @@ def confirm(request: HttpRequest, pk: int) -> HttpResponse:
 def keep(request: HttpRequest, pk: int) -> HttpResponse:
     """Import the lines like the one with this `key` that were left out as known."""
     row = _import_of(pk)
-    try:
+    with errors_shown(request):
         csv_confirmations.keep(bank_import=row, key=request.POST.get("key", ""), by=actor(request))
-    except ApplicationError as error:
-        messages.error(request, str(error))
     return redirect("bank-import", pk=pk)
 
 

@@ -20,8 +20,8 @@ from engagements.contracts.models import ContractVersion
 from engagements.documents.models import Document
 from engagements.engagement.models import Stage
 from engagements.page_access import finance_page
-from engagements.payouts import refund_accounts, refunds, transfer_files
-from engagements.people import reauthentication
+from engagements.payouts import refunds, transfer_files
+from engagements.people import bank_accounts, reauthentication
 from engagements.runs import estimates
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
@@ -192,7 +192,7 @@ def _page(
         "credit_notes": settlement.credit_notes.order_by("pk"),
         "disputes": settlement.disputes.select_related("raised_by", "resolved_by"),
         "transfers": settlement.transfers.select_related("file", "started_by"),
-        "bank_account": refund_accounts.current(engagement.customer),
+        "bank_account": bank_accounts.current(engagement.customer),
         "file_blocking_reason": transfer_files.blocking_reason(settlement),
         "statement": Document.objects.defer("content")
         .filter(kind=Document.Kind.SETTLEMENT_STATEMENT, subject=f"settlement:{settlement.pk}")

@@ -22,7 +22,7 @@ from engagements.common.money import format_money
 from engagements.common.pages import UNPROCESSABLE
 from engagements.common.steps import Action, Performed, available_actions, perform
 from engagements.page_access import finance_page
-from engagements.payouts import overpayment_refunds, overpayments, refund_accounts
+from engagements.payouts import overpayment_refunds, overpayments
 from engagements.payouts.forms import (
     MoveForm,
     OverpaymentRefundForm,
@@ -36,7 +36,7 @@ from engagements.payouts.queries import (
     overpaid_amount,
     remaining_overpayment,
 )
-from engagements.people import reauthentication, second_person
+from engagements.people import bank_accounts, reauthentication, second_person
 from engagements.people.models import User
 from engagements.settlements.calculation import PlannedEntry
 from engagements.settlements.forms import TransferFailedForm, TransferPaidForm
@@ -220,7 +220,7 @@ def _page(
         "entries": entries,
         "sent": sent,
         "refund": refund,
-        "bank_account": refund_accounts.current(invoice.engagement.customer),
+        "bank_account": bank_accounts.current(invoice.engagement.customer),
         "earlier": [each for each in refunds if not each.is_open],
         "steps": _actions(refund, request.user, rejected or {}) if refund else [],
         "acts": access.is_finance(request.user),

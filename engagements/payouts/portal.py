@@ -15,7 +15,7 @@ from engagements.common.pages import UNPROCESSABLE
 from engagements.page_access import portal_page
 from engagements.payouts import refund_accounts
 from engagements.payouts.refund_account_views import BankAccountForm
-from engagements.people import reauthentication
+from engagements.people import bank_accounts, reauthentication
 from engagements.people.models import Customer
 
 FORBIDDEN = 403
@@ -39,7 +39,7 @@ def refund_account(request: HttpRequest, reference: str) -> HttpResponse:
             form = BankAccountForm(request.POST)
             if form.is_valid() and _enter(request, customer, form):
                 return redirect("portal-refund-account", reference=reference)
-    account = refund_accounts.current(customer)
+    account = bank_accounts.current(customer)
     context = {
         "engagement": engagement,
         "account": account,

@@ -17,7 +17,7 @@ from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.page_access import finance_page
 from engagements.payouts import refund_accounts
-from engagements.people import reauthentication
+from engagements.people import bank_accounts, reauthentication
 from engagements.people.bank_accounts import BankAccount
 
 
@@ -71,7 +71,7 @@ def bank_account(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "customer": customer,
         "accounts": customer.bank_accounts.select_related("added_by", "confirmation__confirmed_by"),
-        "current": refund_accounts.current(customer),
+        "current": bank_accounts.current(customer),
         "form": form,
         "acts": access.is_finance(request.user),
     }

@@ -22,7 +22,7 @@ from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
 from engagements.notifications import mails
-from engagements.people import second_person
+from engagements.people import bank_accounts, second_person
 from engagements.people.bank_accounts import BankAccount, BankAccountConfirmation
 from engagements.people.models import Customer, Role, User
 from engagements.people.signatories import signatories_of
@@ -55,12 +55,6 @@ def valid_bic(text: str) -> str:
         ) from error
 
 
-def current(customer: Customer) -> BankAccount | None:
-    """Return the account to which the customer's refunds are paid: the newest confirmed one."""
-    confirmed = customer.bank_accounts.filter(confirmation__isnull=False)
-    return confirmed.select_related("confirmation").order_by("-confirmation__pk").first()
-
-
 def proposed(customer: Customer) -> BankAccount | None:
     """Return the newest account, if the customer has not confirmed it."""
     newest = customer.bank_accounts.select_related("confirmation", "bank_line").first()
@@ -69,7 +63,7 @@ def proposed(customer: Customer) -> BankAccount | None:
 
 def blocking_reason(customer: Customer) -> str:
     """Return why no refund can be sent to the customer's account, or ""."""
-    account = current(customer)
+    account = bank_accounts.current(customer)
     if account is None:
         if proposed(customer):
             return "The customer has not confirmed its bank account."
@@ -88,7 +82,7 @@ def account_for(
 
     Raises ApplicationError where the account waits, or `by` or the approver set it.
     """
-    account = current(customer)
+    account = bank_accounts.current(customer)
     require_other_people(customer, account=account, by=by, approver=approver, subject=subject)
     reason = blocking_reason(customer)
     if reason and customer.bank_accounts.exists():

@@ -23,7 +23,7 @@ from engagements.payouts import overpayment_refunds, refund_accounts, refunds
 from engagements.payouts.models import TransferFile
 from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.payouts.queries import is_covered_by_settlement, overpaid_amount
-from engagements.people import second_person
+from engagements.people import bank_accounts, second_person
 from engagements.people.bank_accounts import BankAccount
 from engagements.people.models import Customer, User
 from engagements.settlements.models import Settlement
@@ -234,7 +234,7 @@ def _overpayment_payee(refund: OverpaymentRefund) -> Payee:
 
 
 def _account(customer: Customer) -> BankAccount:
-    account = refund_accounts.current(customer)
+    account = bank_accounts.current(customer)
     assert account is not None  # _require_transferable has checked
     return account
 

@@ -20,11 +20,11 @@ from engagements.common.integers import wholes
 from engagements.common.pages import UNPROCESSABLE
 from engagements.engagement.models import Engagement
 from engagements.page_access import finance_page
-from engagements.payouts import refund_accounts, transfer_files
+from engagements.payouts import transfer_files
 from engagements.payouts.models import TransferFile
 from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.payouts.queries import open_overpayment_refunds
-from engagements.people import reauthentication
+from engagements.people import bank_accounts, reauthentication
 from engagements.people.bank_accounts import BankAccount
 from engagements.settlements import queues
 from engagements.settlements.models import Settlement
@@ -107,7 +107,7 @@ def _settlements(request: HttpRequest) -> Iterator[Candidate]:
             amount=row.refund,
             currency=row.currency,
             url=reverse("settlement", args=[row.pk]),
-            account=refund_accounts.current(engagement.customer),
+            account=bank_accounts.current(engagement.customer),
             blocking_reason=transfer_files.blocking_reason(row),
             is_chosen=_is_chosen(request, "settlement", row.pk),
         )
@@ -123,7 +123,7 @@ def _overpaid(request: HttpRequest) -> Iterator[Candidate]:
             amount=row.amount,
             currency=row.invoice.currency,
             url=reverse("overpayment", args=[row.invoice_id]),
-            account=refund_accounts.current(engagement.customer),
+            account=bank_accounts.current(engagement.customer),
             blocking_reason=transfer_files.overpayment_blocking_reason(row, by=actor(request)),
             is_chosen=_is_chosen(request, "overpaid", row.pk),
         )

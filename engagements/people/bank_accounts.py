@@ -92,3 +92,9 @@ class BankAccountConfirmation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.account}, confirmed by {self.confirmed_by}"
+
+
+def current(customer: Customer) -> BankAccount | None:
+    """Return the account to which the customer's refunds are paid: the newest confirmed one."""
+    confirmed = customer.bank_accounts.filter(confirmation__isnull=False)
+    return confirmed.select_related("confirmation").order_by("-confirmation__pk").first()

@@ -26,7 +26,7 @@ class Scope(models.TextChoices):
     CONTRACTS = "contracts", "Offer contracts"
     SETTLEMENTS = "settlements", "Propose settlements"
     WEBHOOKS = "webhooks", "Manage webhooks"
-    # Of the service accounts of runners alone: nobody chooses it.
+    # For the service accounts of runners; the form does not offer it.
     RUNNER = "runner", "Measure runs"
 
 

@@ -25,8 +25,8 @@ from engagements.documents.models import Document
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log.models import Event
 from engagements.evidence.models import Answer
-from engagements.payouts import refund_accounts
 from engagements.payouts.queries import overpaid_invoices
+from engagements.people import bank_accounts
 from engagements.people.bank_accounts import BankAccount
 from engagements.people.signatories import signatories_of
 from engagements.runs.estimates import Estimate, binding_estimate
@@ -178,7 +178,7 @@ def portal_engagements(
     unsettled = _engagements_of(contracts_with_unsettled_payments(), engagements)
     overpaid = _engagements_of(overpaid_invoices(), engagements)
     customers = {row.customer for row in engagements if row.pk in settlements}
-    accounts = {customer: refund_accounts.current(customer) for customer in customers}
+    accounts = {customer: bank_accounts.current(customer) for customer in customers}
     answered = _answered(engagements)
     found = []
     for engagement in engagements:

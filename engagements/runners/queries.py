@@ -11,7 +11,7 @@ from django.utils import timezone
 from benchmarks.models import Run
 from engagements.people import service_accounts
 from engagements.people.models import User
-from engagements.runners import services, work
+from engagements.runners import attempts, services
 from engagements.runners.models import Runner
 from engagements.runs.models import EngagementRun
 
@@ -67,5 +67,5 @@ def _measuring(runner: Runner) -> EngagementRun | None:
 
 
 def _waiting(runner: Runner) -> int:
-    queued = work.waiting(runner).filter(state=Run.State.QUEUED)
-    return sum(work.fits(run, runner) for run in queued)
+    queued = attempts.waiting(runner).filter(state=Run.State.QUEUED)
+    return sum(attempts.fits(run, runner) for run in queued)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -14,26 +12,17 @@ from django.views.decorators.http import require_POST, require_safe
 from engagements import access
 from engagements.access import actor
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import UNPROCESSABLE, show_error
+from engagements.common.pages import UNPROCESSABLE, errors_shown, show_error
 from engagements.people import reauthentication, service_accounts
-from engagements.people.models import Customer, User
+from engagements.people.forms import OwnerForm
+from engagements.people.models import User
 from engagements.runners import queries, services
 
 
-class RunnerForm(forms.Form):
+class RunnerForm(OwnerForm):
     """A new runner of the consultancy, or of a customer that the user signs for."""
 
     name = forms.CharField(max_length=80, help_text="The machine, such as “h200-04”.")
-    customer = forms.ModelChoiceField(queryset=Customer.objects.none(), empty_label=None)
-
-    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if access.is_staff_member(by):
-            del self.fields["customer"]
-        else:
-            field = self.fields["customer"]
-            assert isinstance(field, forms.ModelChoiceField)
-            field.queryset = service_accounts.signs_for(by)
 
 
 @login_required
@@ -52,13 +41,10 @@ def register(request: HttpRequest) -> HttpResponse:
     form = RunnerForm(request.POST, by=by)
     if form.is_valid():
         values = form.cleaned_data
-        try:
+        with errors_shown(request, form):
             _, token = services.register(
                 name=values["name"], customer=values.get("customer"), by=by
             )
-        except ApplicationError as error:
-            show_error(request, error, form)
-        else:
             return _with_token(request, token)
     return _page(request, form=form, status=UNPROCESSABLE)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from benchmarks.models import Record
-from engagements.common.ratios import measured
+from engagements.common.ratios import with_interval
 from engagements.engagement.models import Engagement
 from engagements.runs.models import EngagementRun
 
@@ -25,7 +25,7 @@ class Estimate:
     @property
     def text(self) -> str:
         """The ratio with its interval, as in "2.61× (2.52× to 2.70×)"."""
-        return f"{measured(self.ratio)} ({measured(self.low)} to {measured(self.high)})"
+        return with_interval(self.ratio, self.low, self.high)
 
 
 def latest_estimates(engagement_ids: Iterable[int]) -> dict[int, Estimate]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from engagements.common.ratios import measured
+from engagements.common.ratios import with_interval
 from engagements.runs import operator_account, record_files
 from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of, verdict_of
@@ -31,11 +31,9 @@ class HistoryRow:
     @property
     def label(self) -> str:
         """The run in a few words, for a tooltip."""
-        interval = (
-            f" ({measured(self.low)} to {measured(self.high)})" if self.low is not None else ""
-        )
         commit = f", {self.run.commit[:10]}" if self.run.commit else ""
-        return f"{self.run.run.solution.name}{commit}: {measured(self.ratio)}{interval}"
+        ratio = with_interval(self.ratio, self.low, self.high)
+        return f"{self.run.run.solution.name}{commit}: {ratio}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_safe
 from engagements import access
 from engagements.benchmark.models import Side
 from engagements.benchmark.sources import differences
+from engagements.common.integers import whole
 from engagements.common.ratios import measured
 from engagements.common.tables import as_csv
 from engagements.engagement.models import Engagement
@@ -109,7 +110,7 @@ def badge_token(engagement: Engagement) -> str:
 
 @require_safe
 def badge(request: HttpRequest, token: str) -> HttpResponse:
-    """Draw the verdict and ratio of the newest acceptance run, for whoever has the address."""
+    """Draw the verdict and ratio of the newest acceptance run, for everyone with the address."""
     try:
         reference = signing.loads(token, salt=_BADGE_SALT)
     except signing.BadSignature:
@@ -124,7 +125,8 @@ def badge(request: HttpRequest, token: str) -> HttpResponse:
         .first()
     )
     verdict = verdict_of(newest) if newest else ""
-    ratio = record_of(newest).ratio if newest else None  # type: ignore[union-attr]
+    record = record_of(newest) if newest else None
+    ratio = record.ratio if record else None
     text = f"{verdict} {measured(ratio)}" if ratio is not None else verdict or "not measured"
     response = render(
         request,
@@ -134,7 +136,7 @@ def badge(request: HttpRequest, token: str) -> HttpResponse:
     )
     # A verdict is shown as soon as it is known.
     response["Cache-Control"] = "no-cache"
-    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+    response["Content-Security-Policy"] = "default-src 'none'"
     return response
 
 
@@ -171,10 +173,10 @@ def _history(request: HttpRequest, engagement: Engagement) -> tuple[History | No
 
 def _run(request: HttpRequest, reference: str, name: str) -> EngagementRun:
     """The measured run that a parameter names; 404 for others."""
-    wanted = request.GET.get(name, "")
-    if not wanted.isdecimal() or len(wanted) > 18:
+    wanted = whole(request.GET.get(name, ""))
+    if wanted is None:
         raise Http404("Choose two runs of the history.")
-    run = access.run_for(request.user, reference, int(wanted))
+    run = access.run_for(request.user, reference, wanted)
     if record_of(run) is None:
         raise Http404("This run has no record.")
     return run

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils.functional import SimpleLazyObject
 from django.utils.http import quote_etag
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -152,7 +153,8 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
         "may_act": may_act(request),
         "live": None if run.run.is_concluded else live_of(run.run),
         "may_cancel": may_act(request) and not run.run.is_concluded and runs.may_be_cancelled(run),
-        "source": source_of(run),
+        # The live fragment polls and shows no source, which takes long to highlight.
+        "source": SimpleLazyObject(partial(source_of, run)),
         "damage": "",
     }
     if record is None:

@@ -15,7 +15,7 @@ from engagements.billing.payment_models import Payment
 from engagements.billing.reopening import reopen
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
-from engagements.common.ratios import measured
+from engagements.common.ratios import with_interval
 from engagements.common.text import strip_invisible
 from engagements.contracts import versions
 from engagements.contracts.milestones.models import Milestone
@@ -185,8 +185,8 @@ def _last_measured(engagement: Engagement) -> str:
     )
     if run is None or run.repeat_verdict:
         return ""
-    ratio, low, high = (measured(getattr(run.run.record, key)) for key in ("ratio", "low", "high"))
-    return f" Measured: {ratio} ({low} to {high})."
+    record = run.run.record
+    return f" Measured: {with_interval(record.ratio, record.low, record.high)}."
 
 
 def _record_missed(engagement: Engagement, reason: Settlement.Reason) -> None:

@@ -9,6 +9,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement
 from engagements.event_log import events
+from engagements.people import bank_accounts
 from engagements.people.models import User
 from engagements.settlements.models import Settlement
 
@@ -58,8 +59,7 @@ def payout_text(settlement: Settlement, engagement: Engagement) -> str:
         return ""
     due_on = settlement.refund_due_on
     until = f" Due by {in_words(due_on)}." if due_on else ""
-    accounts = engagement.customer.bank_accounts.filter(confirmation__isnull=False)
-    account = accounts.order_by("-confirmation__pk").first()
+    account = bank_accounts.current(engagement.customer)
     if account is None:
         return f"{until} No refund account is confirmed yet."
     return f"{until} Account: {account.masked}."

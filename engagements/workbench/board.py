@@ -12,11 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engagements.access import actor, may_act
-from engagements.common.pages import (
-    UNPROCESSABLE,
-    errors_shown,
-    query_of,
-)
+from engagements.common.pages import UNPROCESSABLE, errors_shown, query_of
 from engagements.common.text import strip_invisible
 from engagements.engagement.forms import EngagementForm
 from engagements.engagement.models import Stage

@@ -120,7 +120,7 @@ def test_a_form_outlives_its_session(window: Window) -> None:
     form = page_actions.form_with(page, "workload")
     form.locator("[name=customer]").select_option(str(case.customer.pk))
     page_actions.fill(form, title="Typed for long", workload="And not lost.")
-    session = [each for each in page.context.cookies() if each["name"] == "sessionid"]
+    session: Any = [each for each in page.context.cookies() if each["name"] == "sessionid"]
     page.context.clear_cookies(name="sessionid")
     page.clock.fast_forward("05:00")
     form.locator("[type=submit]").first.click()
@@ -131,7 +131,7 @@ def test_a_form_outlives_its_session(window: Window) -> None:
     expect(form.locator("[name=title]")).to_have_value("Typed for long")
 
     # Signed in again on another tab.
-    page.context.add_cookies(session)  # type: ignore[arg-type]
+    page.context.add_cookies(session)
     page_actions.send(form)
     page_actions.expect_done(page)
     assert Engagement.objects.filter(title="Typed for long").exists()

@@ -137,8 +137,7 @@ def _measured_by(benchmark: str) -> tuple[dict[str, Any], str, str, str | None]:
         except catalogue.CatalogueError as error:
             raise SetupError(str(error)) from error
         return what.as_data(), code, next(iter(what.tolerances)), None
-    own = document.get("files", {}).get("reference.py")
-    code = own or catalogue.reference_source(document["operator"])
+    code = catalogue.reference_of(document)
     return document["definition"], code, document["dtype"], document["hardware"]["device"]
 
 

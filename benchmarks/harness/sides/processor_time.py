@@ -11,7 +11,7 @@ from typing import Self
 
 from benchmarks.harness.sides import process_trees
 
-# Of honest sides 0.5% is in other threads, which look for work and find none.
+# Honest sides have 2% in other threads, which look for work and find none.
 _ALLOWED_SHARE, _FORGIVEN_S = 0.15, 0.02
 # Linux's clock of all threads of a process: the complement of its id, and what it counts.
 _ID_BITS, _SCHEDULED = 3, 2

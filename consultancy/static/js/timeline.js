@@ -49,14 +49,14 @@
       const label = document.createElement("span");
       label.className = "timeline__name";
       label.textContent = label.title = lane.name;
-      const drawing = document.createElementNS(SVG, "svg");
-      for (const [key, value] of Object.entries({ viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }))
-        drawing.setAttribute(key, value);
+      area.append(label);
+      const frame = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" };
+      const drawing = element("svg", frame, area);
       const colour = row ? SERIES[1 + ((row - 1) % 4)] : SERIES[0];
       const path = element("path", { fill: `var(--chart-${colour})` }, drawing);
       const share = document.createElement("span");
       share.className = "timeline__share";
-      area.append(label, drawing, share);
+      area.append(share);
       return { ...lane, path, share };
     });
     const ruler = document.createElement("div");

@@ -71,7 +71,7 @@ class Mailbox:
     full: bool = False
     accepted: list[Message] = field(default_factory=list)
 
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802  aiosmtpd calls it so
         """Accept a message, unless the disk is full."""
         if self.full:
             return "452 4.3.1 Insufficient system storage"

@@ -11,7 +11,7 @@ from engagements.settlements.models import Settlement
 from tests import referee_key
 from tests.consultancy.faults.cases import CASES
 from tests.consultancy.faults.site import Site, until, url
-from tests.consultancy.faults.work import (
+from tests.consultancy.faults.steps import (
     Work,
     as_after_a_day,
     check_everything,

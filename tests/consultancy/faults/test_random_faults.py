@@ -30,7 +30,7 @@ from tests import referee_key
 from tests.consultancy.faults.cases import CASES, Case
 from tests.consultancy.faults.parts import Parts, bucket_variables
 from tests.consultancy.faults.site import Site, running, until
-from tests.consultancy.faults.work import Work, as_after_a_day, check_everything
+from tests.consultancy.faults.steps import Work, as_after_a_day, check_everything
 from tests.engagements import story as stories
 from tests.engagements.world import received
 
@@ -176,6 +176,7 @@ def test_random_faults_lose_nothing_and_double_nothing(site: Site) -> None:
             live(breaker, work)
             breaker.wait(finished, as_after_a_day)
             check_everything()
+    # pytest ends a test that is too slow by a BaseException.
     except BaseException:
         print("\n".join(breaker.log[-12:]))
         for name in site.running:

@@ -85,7 +85,9 @@ def test_mails_to_finance_open_the_page_of_their_matter(world: World, client: Cl
     }
     for verb, page in pages.items():
         mail = mail_of(engagement, verb, prefix="finance")
-        assert re.search(r"https?://[^/\s]+(/\S*)", mail)[1] == page  # type: ignore[index]
+        found = re.search(r"https?://[^/\s]+(/\S*)", mail)
+        assert found is not None
+        assert found[1] == page
         assert client.get(page).status_code == 200
     assert format_money(settlement.refund, settlement.currency) in mail_of(
         engagement, "settlement.proposed", prefix="finance"

@@ -21,6 +21,7 @@ from engagements.notifications.models import Mail
 from engagements.payouts import overpayment_refunds, refund_accounts, refunds, transfer_files
 from engagements.payouts.models import Transfer
 from engagements.payouts.overpayment_models import OverpaymentRefund
+from engagements.people import bank_accounts
 from engagements.people.bank_accounts import BankAccount, BankAccountConfirmation
 from engagements.people.models import Role, User
 from engagements.settlements import services as settlements
@@ -275,7 +276,7 @@ def test_the_payer_s_own_account_is_proposed_by_the_bank_line(world: World) -> N
     reconciliation.assign(line=line, parts=[(invoice, invoice.gross)], by=world.finance)
     account = BankAccount.objects.get()
     assert (account.iban, account.added_by, account.bank_line) == (IBAN, None, line)
-    assert refund_accounts.current(world.customer) is None
+    assert bank_accounts.current(world.customer) is None
     assert refund_accounts.proposed(world.customer) == account
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
+from django.test import Client
 from pytest_django.live_server_helper import LiveServer
 
 from benchmarks.models import Record, Run
@@ -147,7 +148,7 @@ def test_a_runner_killed_twice_and_cut_off_hands_in_the_one_record(
     assert first.nonce != second.nonce
     network.is_up = False
     claimed = {"run": run.pk, "nonces": {"site": second.nonce}}
-    machine = Machine(runner, key, None)  # type: ignore[arg-type]
+    machine = Machine(runner, key, Client())
     (tmp_path / "part").write_bytes(machine.record(claimed))
     (tmp_path / "part").rename(tmp_path / "record")
     until((tmp_path / "state" / "record.json").exists, log)

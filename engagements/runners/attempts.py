@@ -77,7 +77,7 @@ def candidate_file(attempt: RunnerAttempt) -> bytes:
 
 
 def _file(attempt: RunnerAttempt, content: bytes, digest: str) -> bytes:
-    """The content, once it has its digest: a runner never gets code that nobody sealed."""
+    """The content, checked against its digest: a runner only gets what was sealed."""
     if not attempt.is_current:
         raise _stale(attempt)
     if digest_of_bytes(content) != digest:

@@ -247,39 +247,6 @@ class Environment:
             },
         }
 
-    def oidc_provider(self, *, production: bool) -> dict[str, Any]:
-        """allauth's settings of the OIDC provider at TWOFOLD_OIDC_URL; empty without one."""
-        url = self.optional("TWOFOLD_OIDC_URL")
-        names = ("TWOFOLD_OIDC_CLIENT_ID", "TWOFOLD_OIDC_CLIENT_SECRET")
-        client_id, secret = map(self.optional, names)
-        name = self.optional("TWOFOLD_OIDC_NAME") or "your provider"
-        if url is None:
-            return {}
-        if production and not url.startswith("https://"):
-            raise ImproperlyConfigured("TWOFOLD_OIDC_URL must begin with https:// in production.")
-        if not client_id or not secret:
-            raise ImproperlyConfigured(f"TWOFOLD_OIDC_URL needs {' and '.join(names)}.")
-        app = {
-            "provider_id": "house",
-            "name": name,
-            "client_id": client_id,
-            "secret": secret,
-            "settings": {"server_url": url},
-        }
-        return {"openid_connect": {"APPS": [app], "OAUTH_PKCE_ENABLED": True}}
-
-    def oidc_roles(self) -> list[tuple[str, str]]:
-        """The roles of the provider's groups in their order: kernels=consultant,it=admin."""
-        roles = ("consultant", "finance", "admin")
-        pairs = [word.rpartition("=")[::2] for word in self.words("TWOFOLD_OIDC_ROLES")]
-        for group, role in pairs:
-            if not group or role not in roles:
-                raise ImproperlyConfigured(
-                    f"TWOFOLD_OIDC_ROLES has {group}={role}; write GROUP=ROLE, the role one of "
-                    f"{', '.join(roles)}."
-                )
-        return pairs
-
     def email(self, *, production: bool) -> dict[str, Any]:
         """Django's mail settings; in development mail is printed to the terminal."""
         if production:

@@ -11,7 +11,7 @@ import django_stubs_ext
 from celery.schedules import schedule
 from django.core.exceptions import ImproperlyConfigured
 
-from consultancy import company_details, environment
+from consultancy import company_details, environment, oidc_settings
 from consultancy.embedded.place import Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
@@ -241,8 +241,8 @@ SECOND_FACTOR_REQUIRED = env.flag("TWOFOLD_REQUIRE_SECOND_FACTOR", default=PRODU
 
 # The consultancy's OIDC provider, for its staff (consultancy/oidc.py).
 SOCIALACCOUNT_ADAPTER = "consultancy.oidc.ProviderAdapter"
-SOCIALACCOUNT_PROVIDERS = env.oidc_provider(production=PRODUCTION)
-OIDC_ROLES = env.oidc_roles()
+SOCIALACCOUNT_PROVIDERS = oidc_settings.provider(env, production=PRODUCTION)
+OIDC_ROLES = oidc_settings.roles(env)
 OIDC_GROUPS_CLAIM = env.optional("TWOFOLD_OIDC_GROUPS_CLAIM") or "groups"
 # A form that redirects to the provider would need it in the policy's form-action.
 SOCIALACCOUNT_LOGIN_ON_GET = True

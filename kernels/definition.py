@@ -21,6 +21,11 @@ ITEM_BYTES = {
     "float8_e4m3fn": 1,
     "float8_e5m2": 1,
 }
+# Those of every tensor, such as of indices.
+STORED_BYTES = {
+    **ITEM_BYTES,
+    **{"float64": 8, "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1},
+}
 
 Axes = Mapping[str, int]
 Distribution = Literal["normal", "uniform", "ones", "offsets", "permutation"]

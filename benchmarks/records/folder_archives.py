@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO, BinaryIO
 
-from benchmarks.records.benchmark_folders import MAX_FILE_BYTES, MAX_FILES, FolderError, decoded
+from benchmarks.records.benchmark_folders import MAX_FILE_BYTES, MAX_FILES, decoded
+from benchmarks.records.folder_errors import FolderError
 
 MAX_ARCHIVE_BYTES = 8 * 2**20
 # Of all members together, unpacked: what a folder's files may have, and no more.

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.records.benchmark_folders import FolderError
+from benchmarks.records.folder_errors import FolderError
 
 Axes = Mapping[str, int]
 TAIL = "tail"

@@ -7,7 +7,7 @@ import tomllib
 from django.http import Http404
 
 from benchmarks.records import benchmark_folders, traffic_workloads
-from benchmarks.records.benchmark_folders import DESCRIPTION, FolderError
+from benchmarks.records.folder_errors import DESCRIPTION, FolderError
 from engagements.benchmark import services as benchmark
 from engagements.common.errors import ApplicationError
 from engagements.engagement.models import Engagement

@@ -15,6 +15,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.models import BenchmarkCheck, place_of_records
 from benchmarks.records import benchmark_folders, folder_archives
 from benchmarks.records.canonical import digest_of_bytes
+from benchmarks.records.folder_errors import FolderError
 from benchmarks.services import benchmarks, checks
 from benchmarks.storage import make_durable
 from benchmarks.text import readable
@@ -50,7 +51,7 @@ def upload(*, engagement: Engagement, name: str, content: BinaryIO, by: User) ->
     packed = content.read(folder_archives.MAX_ARCHIVE_BYTES + 1)
     try:
         document = benchmark_folders.document(folder_archives.read(packed))
-    except benchmark_folders.FolderError as error:
+    except FolderError as error:
         raise ApplicationError(str(error), code=error.code) from error
     digest = digest_of_bytes(packed)
     stored_as = _store(packed, digest)

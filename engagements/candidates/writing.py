@@ -10,11 +10,8 @@ from typing import Any
 from django.http import Http404, HttpResponse
 
 from kernels import candidate_templates, catalogue
-from kernels.definition import ITEM_BYTES, TensorSpec
+from kernels.definition import STORED_BYTES, TensorSpec
 from kernels.languages import Language
-
-_INTEGER_BYTES = {"int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1}
-_BYTES = {**ITEM_BYTES, **_INTEGER_BYTES, "float64": 8}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +141,7 @@ def _row(
 ) -> TensorRow:
     spec = TensorSpec(**data)
     shapes = list(dict.fromkeys(spec.sizes(axes) for axes in points))
-    width = _BYTES.get(spec.dtype or dtype)
+    width = STORED_BYTES.get(spec.dtype or dtype)
     return TensorRow(
         name=spec.name,
         kind=kind,

@@ -15,9 +15,9 @@ from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import operators
 from benchmarks.records import archives, benchmark_folders, documents, records
-from benchmarks.records.benchmark_folders import FolderError
 from benchmarks.records.canonical import canonical
 from benchmarks.records.documents import InvalidBenchmark
+from benchmarks.records.folder_errors import FolderError
 from benchmarks.verdict import consistency
 
 Files = dict[str, str]

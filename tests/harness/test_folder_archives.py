@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from benchmarks.records import folder_archives
-from benchmarks.records.benchmark_folders import FolderError
+from benchmarks.records.folder_errors import FolderError
 
 FILES = {"benchmark.toml": b"a = 1\n", "baselines/one.py": b"x = 1\n"}
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.harness import __main__ as harness
 from benchmarks.records import benchmark_folders, traffic_workloads
-from benchmarks.records.benchmark_folders import FolderError
+from benchmarks.records.folder_errors import FolderError
 
 LOG = b"tokens,count,us\n1,900,4.5\n7,50,4.5\n16,30,4\n300,20,3\nnone,5,1\n"
 

@@ -15,6 +15,7 @@ from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
 from benchmarks.records import benchmark_folders, documents, traffic_workloads
 from benchmarks.records.canonical import canonical
+from benchmarks.records.folder_errors import DESCRIPTION
 from kernels import candidate_templates, catalogue, languages
 
 _STARTERS = Path(__file__).resolve().parents[1] / "starters"
@@ -33,7 +34,7 @@ def init(arguments: argparse.Namespace) -> int:
     starter = _STARTERS / arguments.kind
     if arguments.log is not None:
         # Before anything is written.
-        given = (starter / benchmark_folders.DESCRIPTION).read_text()
+        given = (starter / DESCRIPTION).read_text()
         _with_workloads(given, arguments.log, arguments.coverage)
     try:
         shutil.copytree(
@@ -43,7 +44,7 @@ def init(arguments: argparse.Namespace) -> int:
             ignore=shutil.ignore_patterns("__pycache__"),
             copy_function=shutil.copyfile,
         )
-        description = folder / benchmark_folders.DESCRIPTION
+        description = folder / DESCRIPTION
         own = f'operator = "my_{arguments.kind}"'
         text = description.read_text().replace(own, f'operator = "{name}"')
         if arguments.log is not None:

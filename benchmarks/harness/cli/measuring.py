@@ -18,6 +18,7 @@ from benchmarks.harness.failures import SetupError
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import printable
 from benchmarks.records import benchmark_folders, documents, records, signatures
+from benchmarks.records.folder_errors import DESCRIPTION
 from kernels.solutions import SUFFIXES
 
 _LETTERS = 20_000
@@ -28,7 +29,7 @@ def new(arguments: argparse.Namespace) -> int:
     from kernels import catalogue
 
     try:
-        if Path(arguments.operator, benchmark_folders.DESCRIPTION).is_file():
+        if Path(arguments.operator, DESCRIPTION).is_file():
             document = _benchmark(Path(arguments.operator))
         else:
             document = catalogue.benchmark_document(arguments.operator, arguments.preset)

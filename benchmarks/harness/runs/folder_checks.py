@@ -16,57 +16,13 @@ from benchmarks.harness.failures import (
     SetupError,
     SideFailed,
 )
-from benchmarks.harness.runs import calibration, referee
+from benchmarks.harness.runs import calibration, referee, trial_candidates
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.records import benchmark_folders
 from kernels import candidate_templates, protocols
 from kernels.protocols import TINY
 
-_ZEROS = """
-
-def run(prepared, inputs, out):
-    for tensor in out.values():
-        tensor.zero_()
-"""
-_ZERO_GRADIENTS = """
-
-_honest_gradients = gradients
-
-
-def gradients(state, inputs, out, grads, axes):
-    found = _honest_gradients(state, inputs, out, grads, axes)
-    return {name: grad.mul(0) for name, grad in found.items()}
-"""
-_COARSE = """
-
-import torch as _torch
-
-_full_run = run
-
-
-def run(prepared, inputs, out):
-    _full_run(prepared, {{name: _coarse(tensor) for name, tensor in inputs.items()}}, out)
-
-
-def _coarse(tensor):
-    if not tensor.is_floating_point():
-        return tensor
-    return tensor.to(_torch.{dtype}).to(tensor.dtype)
-"""
-# The reference as a candidate, with its rounding to the outputs' dtype.
-_REFERENCE = """
-
-def prepare(state, axes):
-    return state, axes
-
-
-def run(prepared, inputs, out):
-    state, axes = prepared
-    for name, result in reference(state=state, inputs=inputs, axes=axes).items():
-        out[name].copy_(result)
-"""
-_LOWER = {"float32": "float16", "float16": "float8_e4m3fn", "bfloat16": "float8_e4m3fn"}
 _SHORT = {name: getattr(TINY, name) for name in ("replicates", "max_replicates", "round_ms")} | {
     "rounds": 4,
     "aa_rounds": 0,
@@ -142,9 +98,9 @@ def check(
     results.append(
         _tried(say, "Reference in the slot", lambda title: _reference(title, chosen)),
     )
-    lower = _LOWER.get(chosen["dtype"])
+    lower = trial_candidates.LOWER.get(chosen["dtype"])
     if lower:
-        coarse = source + _COARSE.format(dtype=lower)
+        coarse = trial_candidates.rounded(source, lower)
         title = f"Inputs rounded to {lower}"
         results.append(_tried(say, title, lambda title: _coarse(title, chosen, coarse)))
     if not all(each.passed or each.level == "warning" for each in results):
@@ -237,9 +193,9 @@ def _trial_of_baseline(
 
 
 def _zeros(title: str, document: dict[str, Any], source: str) -> Result:
-    if _finding(_run(document, source + _ZEROS, held_back_shapes=0)):
+    if _finding(_run(document, trial_candidates.zeros(source), held_back_shapes=0)):
         return Result(title=title, code="check.slot", passed=True, message="refused, as required")
-    if _finding(_run(document, source + _ZEROS)):
+    if _finding(_run(document, trial_candidates.zeros(source))):
         message = "the step is right without the operator: call solution.run in program.py"
         return Result(title=title, code="check.slot", passed=False, message=message)
     message = "accepted: the tolerance passes everything; lower max_abs in [tolerance]"
@@ -248,7 +204,7 @@ def _zeros(title: str, document: dict[str, Any], source: str) -> Result:
 
 def _gradients(title: str, document: dict[str, Any], source: str) -> Result:
     """Refuse a Program or tolerance that passes wrong gradients."""
-    caught = bool(_finding(_run(document, source + _ZERO_GRADIENTS)))
+    caught = bool(_finding(_run(document, trial_candidates.zero_gradients(source))))
     message = "refused, as required"
     if not caught:
         message = "accepted: copy what solution.gradients returns in program.py, and lower max_abs"
@@ -257,10 +213,7 @@ def _gradients(title: str, document: dict[str, Any], source: str) -> Result:
 
 def _reference(title: str, document: dict[str, Any]) -> Result:
     """Refuse a baseline slower than the reference, which computes in higher precision."""
-    source = document["files"]["reference.py"] + _REFERENCE
-    if candidate_templates.trains(document["definition"]):
-        source += "\n\n" + candidate_templates.GRADIENTS
-    outcome = _run(document, source)
+    outcome = _run(document, trial_candidates.reference(document))
     low = None if isinstance(outcome, Exception) else outcome["summary"]["low"]
     if low is None:
         message = "not measured: check again while the machine is idle"

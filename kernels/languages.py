@@ -155,13 +155,15 @@ def copy_bits(source, target):
 def known() -> dict[str, Language]:
     """The languages by name: these, and those of installed packages.
 
-    TypeError for an entry point that is no Language.
+    TypeError for an entry point that names something else.
     """
     found = {each.name: each for each in (TORCH, TRITON, GLUON, CUDA, NUMBA)}
     for point in entry_points(group=GROUP):
         language = point.load()
         if not isinstance(language, Language):
-            raise TypeError(f"entry point {point.name} of {GROUP} is no Language: {point.value}")
+            raise TypeError(
+                f"entry point {point.name} of {GROUP} names {point.value}, which is not a Language"
+            )
         found.setdefault(language.name, language)
     return found
 

@@ -8,7 +8,7 @@ DESCRIPTION = "benchmark.toml"
 
 
 class FolderError(InvalidBenchmark):
-    """A folder that is no benchmark: the file, the field and the remedy.
+    """A folder that cannot be a benchmark: the file, the field and the remedy.
 
     `code` is "folder." and one of: archive, missing, file, size, encoding, syntax, field, name,
     function, baseline, weights, axes, tensors, log.

@@ -128,7 +128,7 @@ class Settlements(Resource):
     @extend_schema(request=NewSettlementSerializer, responses={201: SettlementSerializer})
     @idempotent
     def create(self, request: Request) -> Response:
-        """Propose a settlement. Nobody approves or pays one by the API."""
+        """Propose a settlement. It is approved and paid on the site only."""
         access.admit_staff(request.user)
         given = NewSettlementSerializer(data=request.data)
         given.is_valid(raise_exception=True)

@@ -86,7 +86,7 @@ def _end_after_last_attempt(run: EngagementRun, contract: ContractVersion) -> No
 
 
 def _goes_on(engagement: Engagement, contract: ContractVersion) -> bool:
-    """Whether a settled contract has time left, and its settlement no reason any more."""
+    """Whether a settled contract has time left, and the reason of its settlement is gone."""
     settlement = live_settlements().filter(contract_version__engagement=engagement).first()
     if settlement is None or timezone.localdate() > time_box.ends_on(engagement):
         return False

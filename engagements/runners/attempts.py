@@ -1,7 +1,7 @@
 """What runners do: claim a run, fetch its files, report progress, hand in the record.
 
 A runner has one run at a time. Its lease works as a worker's, except that an attempt which was
-swept while the network was down is resumed unless somebody claimed the run meanwhile.
+swept while the network was down is resumed unless the run was claimed meanwhile.
 """
 
 from __future__ import annotations

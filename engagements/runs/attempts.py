@@ -215,7 +215,7 @@ def meet_by_repeat(engagement: Engagement, contract: ContractVersion, run: Engag
 def recount(run: EngagementRun, contract: ContractVersion) -> None:
     """Count the attempts again, under the lock, after a repeat replaced the verdict of `run`.
 
-    Later attempts keep their order. A run that is no attempt any more is not final either. It
+    Later attempts keep their order. A run that stops being an attempt stops being final. It
     becomes no attempt beyond those of the contract.
     """
     rows = list(acceptance_runs(run.engagement).filter(concluded_at__isnull=False).order_by("pk"))

@@ -1,6 +1,6 @@
 """Count the processor time that a side uses in rounds beyond its sealed threads.
 
-A side may start more threads than it was told to use, within a call and unseen afterwards. What
+A side may start more threads than sealed, within a call and unseen afterwards. What
 they compute shows in the processor time that the kernel counts by thread. A round's length says
 little: on a busy machine threads wait for processors, and more of them get a larger share.
 """

@@ -58,7 +58,7 @@ def named(transfer: Transfer, *, reason: str = "") -> str:
 
 
 def matched(world: World, content: bytes) -> BankLine:
-    """The line of a file that somebody else than the sender of its refund matches."""
+    """The line of a file, matched by another person than the sender of its refund."""
     row = imported(world, content)
     outcome = bank_matching.match_import(bank_import=row, by=world.controller)
     assert outcome.errors == ()

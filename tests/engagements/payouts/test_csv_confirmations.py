@@ -62,8 +62,8 @@ def test_a_csv_counts_once_a_second_person_confirmed_it(client: Client, world: W
     row = csv(world, ("14280.00", invoice.reference))
     line, url = row.lines.get(), reverse("bank-import", args=[row.pk])
     bank_matching.match_import(bank_import=row, by=world.finance)
-    told = Mail.objects.filter(key=f"finance:bank_import:{row.pk}")
-    assert [mail.recipient for mail in told] == [world.controller.email]
+    mails = Mail.objects.filter(key=f"finance:bank_import:{row.pk}")
+    assert [mail.recipient for mail in mails] == [world.controller.email]
     assert [each.url for each in approvals.waiting()] == [url]
     with declined("bank_file.same_person"):
         csv_confirmations.confirm(bank_import=row, by=world.finance)

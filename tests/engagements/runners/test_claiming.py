@@ -133,7 +133,7 @@ def test_only_a_device_as_sealed_is_given_a_run(asked: EngagementRun, theirs: Ma
     assert theirs.claim().status_code == 200
 
 
-def test_a_runner_keeps_its_key_and_takes_nobody_elses(
+def test_a_runner_keeps_its_key_and_cannot_take_anothers(
     world: World, theirs: Machine, strangers: Machine, tmp_path: Path
 ) -> None:
     new = machine(tmp_path, "new", by=world.signatory, customer=world.customer)

@@ -18,7 +18,7 @@ ENDED = SiteError("It has ended.", code="run.stale_attempt", status=410)
 
 
 class Declining(RunnerSite):
-    """A site that answers each request as told, and notes the requests."""
+    """A site with prepared answers, which notes the requests."""
 
     def __init__(self, **answers: bytes | SiteError) -> None:
         super().__init__("http://localhost", "twofold_token")

@@ -151,6 +151,7 @@ CELERY_TASK_ROUTES = {
     "consultancy.tasks.*": {"queue": "documents"},
 }
 CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULER = "consultancy.beat.Scheduler"
 CELERY_BEAT_SCHEDULE_FILENAME = str(TWOFOLD_HOME / "beat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "enqueue waiting runs, expire leases": {

@@ -114,6 +114,7 @@ class Run(Job):
     nonce = models.CharField(max_length=64, unique=True, default=new_nonce, editable=False)
     customer_nonce = models.CharField(max_length=128, blank=True, editable=False)
     measured_by = models.CharField(max_length=40, blank=True, editable=False)
+    cancelled_by = models.CharField(max_length=200, blank=True, editable=False)
     log = models.TextField(
         blank=True,
         editable=False,

@@ -112,6 +112,7 @@ class Migration(migrations.Migration):
                 ('nonce', models.CharField(default=benchmarks.models.new_nonce, editable=False, max_length=64, unique=True)),
                 ('customer_nonce', models.CharField(blank=True, editable=False, max_length=128)),
                 ('measured_by', models.CharField(blank=True, editable=False, max_length=40)),
+                ('cancelled_by', models.CharField(blank=True, editable=False, max_length=200)),
                 ('log', models.TextField(blank=True, editable=False, help_text='What was printed before the run failed; it may name machines and paths.')),
                 ('benchmark', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='benchmarks.benchmark')),
                 ('solution', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='benchmarks.solution')),

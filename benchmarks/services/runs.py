@@ -151,7 +151,8 @@ def fail(*, run_id: int, attempt: int, reason: str, log: str = "") -> bool:
 def cancel(*, run_id: int, by: str) -> bool:
     """End a queued or running run; False when it is concluded. Its worker stops within a beat."""
     under_way = Run.objects.filter(pk=run_id, state__in=[Run.State.QUEUED, Run.State.RUNNING])
-    return _fail(under_way, f"{readable(by, longest=200)} cancelled this run.")
+    name = readable(by, longest=200)
+    return _fail(under_way, f"{name} cancelled this run.", cancelled_by=name)
 
 
 def give_up(*, run_id: int, reason: str) -> bool:
@@ -171,7 +172,7 @@ def _stale(run_id: int, attempt: int) -> StaleAttempt:
     return StaleAttempt(f"Attempt {attempt} of run {run_id} is stale.", code="run.stale_attempt")
 
 
-def _fail(rows: QuerySet[Run], reason: str, log: str = "") -> bool:
+def _fail(rows: QuerySet[Run], reason: str, log: str = "", *, cancelled_by: str = "") -> bool:
     """Fail the run in `rows`, under its lock; False when there is none."""
     with transaction.atomic():
         run = rows.select_for_update().first()
@@ -179,6 +180,7 @@ def _fail(rows: QuerySet[Run], reason: str, log: str = "") -> bool:
             return False
         run.failure_reason = readable(reason) or "The run failed without a reason."
         run.log = readable(log, longest=LONGEST_LOG)
+        run.cancelled_by = cancelled_by
         _conclude(run, state=Run.State.FAILED)
     return True
 
@@ -187,5 +189,14 @@ def _conclude(run: Run, *, state: JobState) -> None:
     run.state = state
     run.leased_until = None
     run.finished_at = timezone.now()
-    run.save(update_fields=["state", "leased_until", "finished_at", "failure_reason", "log"])
+    run.save(
+        update_fields=[
+            "state",
+            "leased_until",
+            "finished_at",
+            "failure_reason",
+            "log",
+            "cancelled_by",
+        ]
+    )
     signals.run_concluded.send(sender=Run, run=run)

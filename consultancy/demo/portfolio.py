@@ -38,6 +38,7 @@ from engagements.people.models import User
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
 from engagements.workbench import opening
+from kernels import catalogue
 
 KERNELS = Path(settings.BASE_DIR) / "kernels"
 # Days before today: the first contracts, the one that is under way, the newest engagements.
@@ -62,25 +63,27 @@ class Opened:
 def build(users: DemoUsers) -> list[Engagement]:
     """Build all engagements of the portfolio; their tasks are sent when all are stored."""
     with days_ago(LONG_AGO):
-        met, missed, closed, overdue = (
-            _signed(scenario, users, record=record)
+        met, missed, closed = (
+            _signed(scenario, users, document=_sealed_in(record))
             for scenario, record in (
                 (scenarios.MET, "shared_prefix_attention/records/h200"),
                 (scenarios.MISSED, "int8_linear/records/h200"),
                 (scenarios.CLOSED, "moe_routing/records/h200_padded"),
-                (scenarios.OVERDUE, "fused_ffn/records/h200"),
             )
         )
+        overdue = _signed(scenarios.OVERDUE, users, document=_of_this_machine("fused_ffn"))
         _bill(overdue, users)
     with days_ago(LONG_AGO - 2):
         for each in (met, missed, closed):
             _collect(each, users)
     with days_ago(WEEKS_AGO):
-        active = _signed(scenarios.ACTIVE, users, record="rotary_embedding/records/h200")
+        active = _signed(scenarios.ACTIVE, users, document=_of_this_machine("rotary_embedding"))
         _collect(active, users)
     _work(active, users)
     with days_ago(DAYS_AGO):
-        offered = _offered(scenarios.OFFERED, users, record="moe_routing/records/h200")
+        offered = _offered(
+            scenarios.OFFERED, users, document=_sealed_in("moe_routing/records/h200")
+        )
         redirected = _audited(scenarios.REDIRECTED, users)
         scoping = _scoping(users)
     _measured(met, "shared_prefix_attention/records/h200", users)
@@ -129,15 +132,15 @@ def _audited(scenario: Scenario, users: DemoUsers) -> Opened:
     return opened
 
 
-def _offered(scenario: Scenario, users: DemoUsers, *, record: str) -> Opened:
+def _offered(scenario: Scenario, users: DemoUsers, *, document: dict[str, Any]) -> Opened:
     opened = _audited(scenario, users)
-    benchmark = benchmark_services.seal(document=_document(record))
+    benchmark = benchmark_services.seal(document=document)
     lifecycle.offer(scenario, engagement=opened.fresh, benchmark=benchmark, users=users)
     return opened
 
 
-def _signed(scenario: Scenario, users: DemoUsers, *, record: str) -> Opened:
-    opened = _offered(scenario, users, record=record)
+def _signed(scenario: Scenario, users: DemoUsers, *, document: dict[str, Any]) -> Opened:
+    opened = _offered(scenario, users, document=document)
     contract = _contract(opened)
     lifecycle.sign(contract, signatory=opened.signatory, users=users)
     return opened
@@ -197,8 +200,14 @@ def _register_signer(content: bytes) -> None:
     keys.add(public_key=pem.decode(), name="The catalogue's H200", by="the demonstration")
 
 
-def _document(record: str) -> dict[str, Any]:
-    document: dict[str, Any] = records.load((KERNELS / f"{record}.record.json").read_bytes())[
-        "benchmark"
-    ]
+def _sealed_in(record: str) -> dict[str, Any]:
+    """The benchmark of a committed record."""
+    content = (KERNELS / f"{record}.record.json").read_bytes()
+    document: dict[str, Any] = records.load(content)["benchmark"]
     return document
+
+
+def _of_this_machine(operator: str) -> dict[str, Any]:
+    """A benchmark of an operator that every machine can measure."""
+    sizes = "cpu" if "cpu" in catalogue.presets(operator) else "tiny"
+    return catalogue.benchmark_document(operator, sizes)

@@ -24,10 +24,13 @@ STOP_SECONDS = 30
 HOST = "127.0.0.1"
 
 
-def restart_in(home: Path, *, command: list[str]) -> None:
-    """Replace this process by the same command with `home` as TWOFOLD_HOME. Does not return."""
+def restart_in(home: Path, *, port: int, command: list[str]) -> None:
+    """Replace this process by the same command with `home` as TWOFOLD_HOME. Does not return.
+
+    `port` is that of the site, for the links in mails.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in REAL_DATA}
-    environment |= {"TWOFOLD_HOME": str(home), "TWOFOLD_DEMO": "1"}
+    environment |= {"TWOFOLD_HOME": str(home), "TWOFOLD_DEMO": "1", up.PORT_VARIABLE: str(port)}
     # Mails become files, which a page of the demonstration shows.
     environment["EMAIL_URL"] = mail_url(home)
     sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth import login
 from django.http import Http404, HttpRequest, HttpResponse
@@ -23,6 +24,8 @@ def sign_in(request: HttpRequest, pk: int) -> HttpResponse:
     _require_demo()
     user = get_object_or_404(User, pk=pk, is_active=True)
     login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+    # allauth lists the sessions that it signs in itself.
+    UserSession.objects.create_from_request(request)
     return redirect("home")
 
 

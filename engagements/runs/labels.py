@@ -9,7 +9,13 @@ RUN_LABELS: dict[str, str] = {
     Run.State.RUNNING: "Measuring",
     Run.State.FINISHED: "Measured",
     Run.State.FAILED: "Failed",
+    "cancelled": "Cancelled",
 }
+
+
+def state_of(run: Run) -> str:
+    """The state of a run, of which `RUN_LABELS` has the label: its own, or "cancelled"."""
+    return "cancelled" if run.cancelled_by else run.state
 
 
 PHASE_LABELS: dict[str, str] = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarks.models import Verdict
 from engagements.runs.estimates import Estimate
 from engagements.runs.explanations import explain, headline_of
-from engagements.runs.labels import RUN_LABELS
+from engagements.runs.labels import RUN_LABELS, state_of
 from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of, verdict_of
 from engagements.templatetags.show import ratio
@@ -63,7 +63,8 @@ def run_row(run: EngagementRun) -> RunRow:
     record = record_of(run)
     if record is not None:
         return RunRow(run, verdict_of(run), headline_of(run, record.verdict))
-    return RunRow(run, run.run.state, RUN_LABELS[run.run.state])
+    state = state_of(run.run)
+    return RunRow(run, state, RUN_LABELS[state])
 
 
 def shown(estimate: Estimate) -> str:

@@ -22,7 +22,7 @@ from engagements.people.models import User
 from engagements.runs import bundles, controls, operator_account, record_files
 from engagements.runs.estimates import estimate_of
 from engagements.runs.explanations import explain
-from engagements.runs.labels import PHASE_LABELS, RUN_LABELS
+from engagements.runs.labels import PHASE_LABELS, RUN_LABELS, state_of
 from engagements.runs.live import live_of
 from engagements.runs.measured import measured_words
 from engagements.runs.models import EngagementRun
@@ -131,7 +131,7 @@ def _live(run: EngagementRun) -> dict[str, Any]:
         "engagement": run.engagement,
         "engagement_run": run,
         "run": run.run,
-        "state": RUN_LABELS[run.run.state],
+        "state": RUN_LABELS[state_of(run.run)],
         "live": None if run.run.is_concluded else live_of(run.run),
         "phase": PHASE_LABELS.get(str(progress.get("phase")), "In progress"),
         "live_url": reverse("portal-run-live", args=[run.engagement.reference, run.pk]),

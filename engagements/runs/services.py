@@ -229,7 +229,9 @@ def conclude(*, run: EngagementRun) -> EngagementRun:
         )
     row.engagement = engagement
     record = Record.objects.filter(run=row.run).first()
-    _record_outcome(engagement, row, record)
+    # `cancel` has recorded its own event.
+    if not row.run.cancelled_by:
+        _record_outcome(engagement, row, record)
     if row.purpose == Purpose.ACCEPTANCE and record is not None:
         enqueue("issue_document", "benchmark_report", f"run:{row.pk}")
         contract = row.contract_version

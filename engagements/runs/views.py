@@ -27,6 +27,7 @@ from engagements.runs import chart_views as pictures
 from engagements.runs import services as runs
 from engagements.runs.explanations import explain
 from engagements.runs.forms import RunForm
+from engagements.runs.labels import RUN_LABELS, state_of
 from engagements.runs.live import live_of
 from engagements.runs.models import EngagementRun
 from engagements.runs.places import has_runner
@@ -156,6 +157,8 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
         # The live fragment polls and shows no source, which takes long to highlight.
         "source": SimpleLazyObject(partial(source_of, run)),
         "damage": "",
+        "state": state_of(run.run),
+        "state_label": RUN_LABELS[state_of(run.run)],
     }
     if record is None:
         return context

@@ -108,7 +108,7 @@ class Command(BaseCommand):
         command += ["--exit"] if options["exit"] else []
         for name in ("preset", "operator"):
             command += [f"--{name}", options[name]] if options[name] else []
-        processes.restart_in(home, command=command)
+        processes.restart_in(home, port=options["port"], command=command)
 
     def _run_engagements(
         self,

@@ -101,6 +101,11 @@ def test_a_run_is_cancelled_once(client: Client, story: Story) -> None:
         assert answer.status_code == 302
     run = Run.objects.get(pk=asked.run_id)
     assert (run.state, run.leased_until) == (Run.State.FAILED, None)
+    assert run.cancelled_by == str(story.consultant)
+    runs.conclude(run=asked)
+    assert not story.engagement.events.filter(verb="run.failed").exists()
+    page = client.get(reverse("run", args=[story.reference, asked.pk]))
+    assert page.context["state"] == "cancelled"
     assert story.engagement.events.filter(verb="run.cancelled").count() == 1
     assert not measuring.report_progress(run_id=run.pk, attempt=1, progress={})
 

@@ -109,6 +109,29 @@ def test_pages_about_evidence_fit_and_read_with_long_names(window: Window) -> No
     assert not viewer.wrong, viewer.report()
 
 
+def kernels_follow_the_window(page: Page) -> None:
+    """Every call of a kernel is in one of the steps, and its time adds up over them."""
+    tools = page.locator("[data-timeline]")
+    row = page.locator("[data-kernel='0']")
+    calls, time = row.locator("td").nth(1), row.locator("td").nth(3)
+
+    def figures() -> tuple[int, float]:
+        return int(calls.inner_text()), float(time.inner_text().removesuffix(" ms"))
+
+    tools.locator("[data-whole]").click()
+    whole = figures()
+    parts = []
+    for step in range(tools.locator("[data-step] option").count() - 1):
+        tools.locator("[data-step]").select_option(str(step))
+        parts.append(figures())
+    assert 0 < parts[0][0] < whole[0]
+    assert sum(part[1] for part in parts) == pytest.approx(whole[1], rel=0.05)
+    expect(page.locator("[data-kernels-window]")).to_be_visible()
+    tools.locator("[data-whole]").click()
+    assert figures() == whole
+    expect(page.locator("[data-kernels-window]")).to_be_hidden()
+
+
 def test_the_timeline_zooms_to_a_step_to_numbers_and_to_what_is_dragged(window: Window) -> None:
     case = started()
     evidence_world.added(case.engagement, case.consultant, evidence_world.PREFILL)
@@ -148,6 +171,8 @@ def test_the_timeline_zooms_to_a_step_to_numbers_and_to_what_is_dragged(window: 
     page.mouse.move(box["x"] + box["width"] * 3 / 4, box["y"] + 5, steps=3)
     page.mouse.up()
     assert shown() == pytest.approx((whole[1] / 2, whole[1] * 3 / 4), rel=0.02)
+
+    kernels_follow_the_window(page)
 
     plain = window(case.consultant, java_script_enabled=False)
     plain.goto(url)

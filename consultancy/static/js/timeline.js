@@ -36,14 +36,77 @@
     return found;
   }
 
+  function perCall(ms) {
+    return ms >= 1 ? `${ms.toFixed(2)} ms` : `${(1000 * ms).toFixed(1)} µs`;
+  }
+
+  // The list of kernels for a window: figures by bucket, the longest first. The whole window has
+  // the server's figures, and its order.
+  function kernelList(lanes, bucket, busyOfGpu) {
+    const list = document.querySelector("[data-kernels]");
+    if (!list) return () => {};
+    const note = list.querySelector("[data-kernels-window]");
+    const bodies = [...list.querySelectorAll("tbody")];
+    const shown = bodies[0].children.length;
+    const rows = [...list.querySelectorAll("[data-kernel]")];
+    const originals = rows.map((row) => [...row.cells].map((cell) => cell.textContent));
+
+    function fill(row, cells) {
+      cells.forEach((text, at) => {
+        const cell = row.cells[row.cells.length - cells.length + at];
+        (cell.querySelector("strong") ?? cell).textContent = text;
+      });
+    }
+
+    function place(ordered) {
+      ordered.forEach((row, at) => bodies[Math.min(at < shown ? 0 : 1, bodies.length - 1)].append(row));
+    }
+
+    function timeOf(lane, from, to) {
+      let [ms, calls] = [0, 0];
+      lane.buckets.forEach((at, entry) => {
+        const inside = Math.max(0, Math.min(to, (at + 1) * bucket) - Math.max(from, at * bucket));
+        ms += lane.busy[entry] * inside;
+        if (inside > bucket / 2) calls += lane.calls[entry];
+      });
+      return { ms, calls };
+    }
+
+    return (from, to, isWhole) => {
+      rows.forEach((row, at) => {
+        row.hidden = !isWhole && at >= lanes.length;
+        if (isWhole) fill(row, originals[at].slice(2));
+      });
+      note.hidden = isWhole;
+      if (isWhole) {
+        place(rows);
+        return;
+      }
+      const busy = busyOfGpu(from, to);
+      const inside = lanes
+        .map((lane, at) => ({ row: rows[at], ...timeOf(lane, from, to) }))
+        .filter((each) => each.row)
+        .sort((a, b) => b.ms - a.ms);
+      for (const { row, ms, calls } of inside) {
+        row.hidden = !(ms > 0);
+        const shares = [busy ? ms / busy : 0, ms / (to - from)].map((share) => `${(100 * share).toFixed(1)}%`);
+        fill(row, [String(calls), calls ? perCall(ms / calls) : "–", `${ms.toFixed(3)} ms`, ...shares]);
+      }
+      place(inside.map(({ row }) => row));
+      const left = rows.length > lanes.length ? ` Of the ${lanes.length} longest kernels.` : "";
+      note.textContent = `Kernels from ${milliseconds(from)} to ${milliseconds(to)} ms, to ${milliseconds(1000 * bucket)} µs.${left}`;
+    };
+  }
+
   function mount(box) {
     if (box.dataset.mounted) return;
     box.dataset.mounted = "yes";
-    const { bucket_ms: bucket, lanes, steps } = JSON.parse(box.querySelector("#timeline-data").textContent);
+    const { bucket_ms: bucket, lanes, kernels, steps } = JSON.parse(box.querySelector("#timeline-data").textContent);
     const whole = bucket * lanes[0].busy.length;
     const find = (name) => box.querySelector(`[data-${name}]`);
     const [stepField, fromField, toField, area] = ["step", "from", "to", "lanes"].map(find);
     let window_ = [0, whole];
+    const listKernels = kernelList(kernels, bucket, (from, to) => busyIn(lanes[0].busy, bucket, from, to));
 
     const rows = lanes.map((lane, row) => {
       const label = document.createElement("span");
@@ -89,6 +152,7 @@
           return mark;
         }),
       );
+      listKernels(from, to, from === 0 && to === whole);
       fromField.value = milliseconds(from);
       toField.value = milliseconds(to);
       if (stepField) {

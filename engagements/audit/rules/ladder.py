@@ -28,20 +28,25 @@ def rung(inputs: AuditInputs) -> Rung | None:
     """Return the rung of the operator's longest kernel; None when its profile is inconclusive."""
     kernels = roofline.headroom(inputs).kernels
     longest = next((kernel for kernel in kernels if kernel.signature), None)
-    if longest is None or longest.signature is None:
+    return explained(longest.name, longest.signature) if longest else None
+
+
+def explained(kernel: str, signature: str | None) -> Rung | None:
+    """Return the rung of a kernel in words; None when its profile is inconclusive."""
+    if signature is None:
         return None
-    name = base_name(longest.name)
-    if longest.signature not in _RUNGS:
+    name = base_name(kernel)
+    if signature not in _RUNGS:
         return Rung(
             number=None,
-            name=longest.signature,
+            name=signature,
             seen=f"{name} is too small to fill the device, so the ladder does not apply.",
             next_step="more work per launch: a larger batch, fused kernels, CUDA graphs",
         )
-    number, seen = _RUNGS[longest.signature]
+    number, seen = _RUNGS[signature]
     return Rung(
         number=number,
-        name=longest.signature,
+        name=signature,
         seen=f"{name}: {seen}.",
         next_step=_NEXT.get(number),
     )

@@ -124,7 +124,7 @@ def measured_kernels(
         (kernel, known.source)
         for known in inputs.compute
         for kernel in known.value.kernels
-        if kernel.duration_us and _roofline_share(kernel)
+        if kernel.duration_us and kernel.roofline_share
     ]
     pattern = inputs.operator.pattern if inputs.operator else None
     if pattern is not None:
@@ -153,7 +153,7 @@ def _measured(
     kernels = []
     for name, same in by_name.items():
         times = [kernel.duration_us or 0.0 for kernel in same]
-        shares = [_roofline_share(kernel) or 0.0 for kernel in same]
+        shares = [kernel.roofline_share or 0.0 for kernel in same]
         longest = max(same, key=lambda kernel: kernel.duration_us or 0.0)
         kernels.append(
             KernelHeadroom(
@@ -194,12 +194,6 @@ def _are_alike(kernels: tuple[KernelHeadroom, ...], found: Selected | None) -> b
     """Return whether the profile has the operator's kernels but none of these names."""
     in_trace = {base_name(kernel.name) for kernel in found.kernels} if found else set()
     return bool(in_trace and kernels) and in_trace.isdisjoint(base_name(k.name) for k in kernels)
-
-
-def _roofline_share(kernel: MeasuredKernel) -> float | None:
-    """Return the share of peak of the busiest of DRAM, SMs and tensor cores."""
-    known = [share for share in (kernel.dram_share, kernel.sm_share, kernel.tensor_share) if share]
-    return min(max(known), 1.0) if known else None
 
 
 def _is_soft(kernel: MeasuredKernel) -> bool:

@@ -22,7 +22,10 @@ PATTERNS: Final[dict[str, str]] = {
     r"|cross_device_reduce|send_?recv|multimem",
     "attention": r"(?i)flash|fmha|attention|attn|\bmha_|(?<![a-z])mla(?![a-z])|paged_?kv"
     r"|prefill|decode_?kernel|(?<![a-z])sdpa|merge_state|cascade",
-    "mixture of experts": r"(?i)moe|expert|grouped_?gemm|group_?gemm|topk_?gating|permute_tokens",
+    # Grouped products, of ATen, CUTLASS (GroupProblemShape), DeepGEMM (MGrouped…) and Triton.
+    "mixture of experts": r"(?i)moe|expert|group(ed)?_?(gemm|gemv|mm|matmul|linear)"
+    r"|(gemm|mm|matmul)_?grouped|groupproblemshape|[mk]_?grouped_?(contiguous|masked)|ragged_dot"
+    r"|topk_?gating|permute_tokens",
     "quantisation": r"(?i)(de)?quant(?!um)|fp8_?scal|scaled_fp|per_token_group|mx_?cast",
     "convolution": r"(?i)conv(?!ert)|wgrad|dgrad|implicit_gemm|winograd",
     "matrix product": r"(?i)gemm|gemv|nvjet|matmul|(?<![a-z])(b?a?d?d?mm)(?![a-z])|cutlass|cublas"

@@ -8,6 +8,7 @@ from typing import Literal
 
 from engagements.evidence.readers import limits
 from engagements.evidence.readers.errors import EvidenceError
+from engagements.evidence.readers.names import demangled
 
 # Kinds of device operations.
 KERNEL, COPY, MEMSET = 0, 1, 2
@@ -19,7 +20,7 @@ NO_CORRELATION = -1
 
 
 class Names:
-    """Interned texts. Beyond the limits, all further texts share one name."""
+    """Interned texts, C++ names demangled. Beyond the limits, all further texts share one name."""
 
     REST = "(other names)"
 
@@ -35,9 +36,9 @@ class Names:
         return self._add(text) if known is None else known
 
     def _add(self, text: str) -> int:
-        short = text[: limits.LONGEST_NAME]
         if len(self.texts) >= limits.NAMES or self._characters > limits.NAME_CHARACTERS:
-            self.is_full, short = True, self.REST
+            self.is_full = True
+        short = self.REST if self.is_full else demangled(text)
         if short in self._numbers:
             return self._numbers[short]
         self._numbers[short] = len(self.texts)

@@ -11,6 +11,7 @@ from engagements.evidence.readers.arrays import Floats, Integers, rows_by
 from engagements.evidence.readers.facts import (
     DeviceTime,
     Gaps,
+    KernelLane,
     KernelTime,
     Launches,
     StepTime,
@@ -53,7 +54,7 @@ def summarise(recorded: Recording, patterns: Mapping[str, str] | None = None) ->
         patterns=grouping.patterns_of(profile, by_name, patterns or {}),
         devices=_devices(profile),
         steps=_steps(profile, has_operations),
-        timeline=_timeline(profile, by_name) if has_operations else None,
+        timeline=_timeline(profile, by_name, kernels) if has_operations else None,
         gaps=_gaps(profile) if has_operations else None,
         launches=_launches(profile),
         copy_share=sum(copies) if has_operations else None,
@@ -105,7 +106,9 @@ def _steps(profile: Profile, has_operations: bool) -> tuple[StepTime, ...]:
     return tuple(steps)
 
 
-def _timeline(profile: Profile, by_name: Mapping[int, Integers]) -> Timeline | None:
+def _timeline(
+    profile: Profile, by_name: Mapping[int, Integers], kernels: list[KernelTime]
+) -> Timeline | None:
     if profile.wall_us <= 0:
         return None
     edges = np.linspace(profile.window.start_us, profile.window.end_us, limits.TIMELINE_BUCKETS + 1)
@@ -122,7 +125,32 @@ def _timeline(profile: Profile, by_name: Mapping[int, Integers]) -> Timeline | N
             name: shares(profile.starts[rows], profile.ends[rows])
             for name, rows in grouping.family_rows(profile, by_name).items()
         },
+        kernels=_kernel_lanes(profile, by_name, kernels, edges),
     )
+
+
+def _kernel_lanes(
+    profile: Profile,
+    by_name: Mapping[int, Integers],
+    kernels: list[KernelTime],
+    edges: Floats,
+) -> tuple[KernelLane, ...]:
+    rows_of = {profile.recorded.names.texts[number]: rows for number, rows in by_name.items()}
+    lanes = []
+    for kernel in kernels[: limits.TIMELINE_KERNELS]:
+        rows = rows_of[kernel.name]
+        starts, ends = profile.starts[rows], profile.ends[rows]
+        busy = intervals.covered_by_bucket(*intervals.merged(starts, ends), edges)
+        calls, _ = np.histogram(starts, edges)
+        used = np.flatnonzero((busy > 0) | (calls > 0))
+        lanes.append(
+            KernelLane(
+                buckets=tuple(used.tolist()),
+                busy=tuple(np.round(busy[used] / (edges[1] - edges[0]), 4).tolist()),
+                calls=tuple(calls[used].tolist()),
+            )
+        )
+    return tuple(lanes)
 
 
 def _launches(profile: Profile) -> Launches:

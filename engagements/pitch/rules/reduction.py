@@ -102,7 +102,8 @@ def _groups(groups: tuple[G, ...], most: int) -> tuple[G, ...]:
 
 def _compute(facts: ComputeFacts, most: int) -> ComputeFacts:
     longest = sorted(facts.kernels, key=lambda kernel: -(kernel.duration_us or 0.0))[:most]
-    kernels = tuple(replace(kernel, name=_short(kernel.name), advice=()) for kernel in longest)
+    spared: dict[str, Any] = {"advice": (), "stalls": (), "units": ()}
+    kernels = tuple(replace(kernel, name=_short(kernel.name), **spared) for kernel in longest)
     left_out = facts.kernels_left_out + len(facts.kernels) - len(kernels)
     warnings = tuple(text[:200] for text in facts.warnings[:3])
     return replace(facts, kernels=kernels, kernels_left_out=left_out, warnings=warnings)

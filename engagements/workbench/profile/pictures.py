@@ -84,6 +84,10 @@ def timeline_data(bench: Bench) -> dict[str, Any] | None:
     return {
         "bucket_ms": timeline.bucket_ms,
         "lanes": [{"name": name, "busy": busy} for name, busy in lanes],
+        "kernels": [
+            {"buckets": lane.buckets, "busy": lane.busy, "calls": lane.calls}
+            for lane in timeline.kernels
+        ],
         "steps": [
             {"name": step.name, "from": step.start_ms, "to": step.start_ms + step.wall_ms}
             for step in facts.steps

@@ -85,6 +85,48 @@ def test_every_rung_of_the_ladder_is_recognised_by_its_profile(page: str) -> Non
     ]
 
 
+def test_a_kernel_shows_its_binding_limit_its_stalls_and_its_memory() -> None:
+    naive, coalesced, tiled, product = measured("ladder_raw.ncu.csv").kernels[:4]
+    limits = [each.limit and each.limit.name for each in (naive, coalesced, product)]
+    assert limits == ["L1 and shared memory", "SMs", "Tensor cores"]
+    # Almost all of its traffic is in L1, so it is far from the roofline of DRAM and SMs.
+    assert naive.roofline_share == pytest.approx(0.0582, abs=1e-4)
+    stall = naive.stalls[0]
+    assert (stall.reason, stall.share) == ("lg_throttle", pytest.approx(0.887, abs=1e-3))
+    assert stall.cycles == pytest.approx(246.5, abs=0.1)
+    l1 = next(unit for unit in naive.units if unit.name == "L1 and shared memory")
+    assert (l1.peak_share, l1.hit_rate) == pytest.approx((0.989, 0.996), abs=1e-3)
+    assert l1.moved_bytes == 32 * (8_858_370_048 + 4_194_316)
+    assert tiled.conflict_share == pytest.approx(2_216_585 / 73_848_678)
+
+
+def test_the_details_page_names_the_largest_stalls_alone() -> None:
+    raw, details = measured("ladder_raw.ncu.csv"), measured("ladder_details.ncu.csv")
+    for one, other in zip(raw.kernels[:3], details.kernels[:3], strict=True):
+        found = {stall.reason: stall.share for stall in one.stalls}
+        assert other.stalls
+        for stall in other.stalls:
+            assert stall.share == pytest.approx(found[stall.reason], abs=0.01)
+    reasons = [kernel.stalls[0].reason for kernel in measured("h200_ncu_details.csv").kernels[:5]]
+    assert reasons == ["not_selected", "not_selected", "wait", "gmma", "long_scoreboard"]
+
+
+@pytest.mark.parametrize(
+    ("name", "lacks"),
+    [
+        ("ladder_raw.ncu.csv", set()),
+        ("ladder_details.ncu.csv", set()),
+        ("h200_ncu_details.csv", {"LaunchStats", "SourceCounters"}),
+        (
+            "h200_ncu_raw.csv",
+            {"MemoryWorkloadAnalysis", "WarpStateStats", "Occupancy", "SourceCounters"},
+        ),
+    ],
+)
+def test_an_export_says_which_sections_it_lacks(name: str, lacks: set[str]) -> None:
+    assert set(measured(name).lacks) == lacks
+
+
 def test_figures_of_the_details_page_are_those_of_the_file() -> None:
     # Read by eye: launches 3 (a matrix product) and 5 (elementwise) of the export.
     product, elementwise = (measured("h200_ncu_details.csv").kernels[n] for n in (3, 5))

@@ -10,7 +10,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from engagements.evidence.readers.facts.compute import ComputeFacts, MeasuredKernel
+from engagements.evidence.readers.facts.compute import (
+    ComputeFacts,
+    MeasuredKernel,
+    Stall,
+    Unit,
+)
 from engagements.evidence.readers.facts.trace import (
     DeviceTime,
     FoundKind,
@@ -18,6 +23,7 @@ from engagements.evidence.readers.facts.trace import (
     Gaps,
     GroupKind,
     GroupTime,
+    KernelLane,
     KernelTime,
     Launches,
     StepTime,
@@ -40,16 +46,19 @@ __all__ = [
     "Gaps",
     "GroupKind",
     "GroupTime",
+    "KernelLane",
     "KernelTime",
     "Launches",
     "MeasuredKernel",
     "Part",
     "Shape",
+    "Stall",
     "StepTime",
     "Time",
     "Timeline",
     "TraceFacts",
     "TrafficFacts",
+    "Unit",
     "Window",
     "as_data",
     "from_data",

@@ -3,7 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+# Sections of ncu by name, with what they are needed for.
+SECTIONS: Final[dict[str, str]] = {
+    "SpeedOfLight": "share of the roofline and binding limit",
+    "MemoryWorkloadAnalysis": "hit rates and traffic of the caches",
+    "WarpStateStats": "stall reasons",
+    "Occupancy": "achieved occupancy",
+    "LaunchStats": "waves and shared memory, which tell rungs apart",
+    "SourceCounters": "unnecessary sectors, which tell rungs apart",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unit:
+    """A unit of the device: its share of the peak it sustains, hit rate, and bytes moved.
+
+    `computes` for the SMs and tensor cores; the others are parts of the memory system.
+    """
+
+    name: str
+    peak_share: float | None
+    hit_rate: float | None = None
+    moved_bytes: float | None = None
+    computes: bool = False
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether anything of it was measured."""
+        return (self.peak_share, self.hit_rate, self.moved_bytes) != (None, None, None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stall:
+    """A reason for which warps wait, as a share of the time between two of their instructions.
+
+    `reason` is ncu's name of it. `cycles` per issued instruction are None where it was sampled.
+    """
+
+    reason: str
+    share: float
+    cycles: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -15,7 +56,8 @@ class MeasuredKernel:
     tensor pipes. `excess_share` is the share of sectors moved by global accesses that were not
     needed. `occupancy` is achieved, `theoretical_occupancy` the launch's limit.
     `bound` and `signature` are explained in `nsight_compute.signature`. `dram_bytes` is the DRAM
-    traffic in bytes.
+    traffic in bytes. `units` are those measured, `conflict_share` the share of shared memory's
+    wavefronts that bank conflicts repeat, and `stalls` the largest first.
     """
 
     id: str
@@ -38,7 +80,37 @@ class MeasuredKernel:
     passes: int
     bound: str | None
     signature: str | None
+    units: tuple[Unit, ...] = ()
+    conflict_share: float | None = None
+    stalls: tuple[Stall, ...] = ()
     advice: tuple[str, ...] = ()
+
+    @property
+    def roofline_share(self) -> float | None:
+        """The share of peak of the busiest of DRAM, SMs and tensor cores."""
+        known = [share for share in (self.dram_share, self.sm_share, self.tensor_share) if share]
+        return min(max(known), 1.0) if known else None
+
+    @property
+    def limit(self) -> Unit | None:
+        """The unit nearest to its peak, of those that `bound` names; None without any."""
+        known = [unit for unit in self.units if unit.peak_share is not None]
+        if self.bound in ("memory", "compute"):
+            known = [unit for unit in known if unit.computes == (self.bound == "compute")]
+        return max(known, key=lambda unit: unit.peak_share or 0.0, default=None)
+
+    def has(self, section: str) -> bool:
+        """Whether the export holds what a section of ncu measures."""
+        hits = [unit.hit_rate for unit in self.units if unit.hit_rate is not None]
+        found: dict[str, object] = {
+            "SpeedOfLight": self.bound,
+            "MemoryWorkloadAnalysis": hits or None,
+            "WarpStateStats": self.stalls or None,
+            "Occupancy": self.occupancy,
+            "LaunchStats": self.waves,
+            "SourceCounters": self.excess_share,
+        }
+        return found[section] is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +122,15 @@ class ComputeFacts:
     kernels_left_out: int
     warnings: tuple[str, ...]
     format: Literal["nsight_compute"] = "nsight_compute"
+
+    @property
+    def lacks(self) -> dict[str, str]:
+        """The sections of ncu that the export lacks for every kernel, with their use."""
+        return {
+            name: use
+            for name, use in SECTIONS.items()
+            if not any(kernel.has(name) for kernel in self.kernels)
+        }
 
     def shown(self) -> dict[str, Any]:
         """Data of `manage.py evidence show --json`."""

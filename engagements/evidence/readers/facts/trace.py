@@ -84,12 +84,25 @@ class Window:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class KernelLane:
+    """A kernel over the window: busy share and calls begun, in the buckets that have either."""
+
+    buckets: tuple[int, ...]
+    busy: tuple[float, ...]
+    calls: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Timeline:
-    """Busy share of each bucket by kernel family, overlap counted once."""
+    """Busy share of each bucket by kernel family, overlap counted once.
+
+    `kernels` are those of the first kernels of the profile, in its order.
+    """
 
     bucket_ms: float
     busy: tuple[float, ...]
     families: dict[str, tuple[float, ...]]
+    kernels: tuple[KernelLane, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -57,5 +57,5 @@ class Measures:
 
     def _found(self, names: tuple[str, ...]) -> list[tuple[float | None, str]]:
         """Yield metrics by raw name or by "Section/Name" of the details page."""
-        wanted = [name.rpartition("/")[::2] for name in names]
+        wanted = [metrics.key(name) for name in names]
         return [self.values[key] for key in wanted if key in self.values]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from engagements.evidence.readers import limits
 from engagements.evidence.readers.errors import EvidenceError
+from engagements.evidence.readers.names import demangled
 from engagements.evidence.readers.nsight_compute import metrics
 from engagements.evidence.readers.nsight_compute.measures import Measures
 from engagements.evidence.readers.nsight_compute.table import Table
 
 LONGEST_ADVICE = 600
+LONGEST_RULE = 2_000
 MOST_ADVICE = 8
-MOST_RULES = 100
 _DESCRIBING = (
     "ID",
     "Process ID",
@@ -62,12 +63,13 @@ def _is_described(cells: dict[str, str]) -> bool:
 
 def _take_rule(launch: Measures, cells: dict[str, str]) -> None:
     """Store the message of an ncu rule."""
-    said = " ".join(cells.get("Rule Description", "").split())[:LONGEST_ADVICE]
-    heard = launch.rules.setdefault(cells["Rule Name"][:80], [])
-    if len(heard) < MOST_ADVICE and len(launch.rules) < MOST_RULES:
-        heard.append(said)
+    said = " ".join(cells.get("Rule Description", "").split())[:LONGEST_RULE]
+    if cells["Rule Name"] in metrics.RULES:
+        heard = launch.rules.setdefault(cells["Rule Name"], [])
+        if len(heard) < MOST_ADVICE:
+            heard.append(said)
     if cells.get("Rule Type") == "OPT" and len(launch.advice) < MOST_ADVICE:
-        launch.advice.append(said)
+        launch.advice.append(said[:LONGEST_ADVICE])
 
 
 def _raw(table: Table) -> tuple[list[Measures], list[str]]:
@@ -129,7 +131,7 @@ class Launches:
 def _launch(cells: dict[str, str]) -> Measures:
     return Measures(
         id=cells["ID"][:40],
-        name=cells["Kernel Name"][: limits.LONGEST_NAME],
+        name=demangled(cells["Kernel Name"]),
         grid=cells.get("Grid Size", "")[:80],
         block=cells.get("Block Size", "")[:80],
         device=cells.get("Device", "")[:80],

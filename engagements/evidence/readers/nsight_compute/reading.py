@@ -7,7 +7,7 @@ import re
 from engagements.evidence.readers import limits
 from engagements.evidence.readers.errors import EvidenceError
 from engagements.evidence.readers.facts import ComputeFacts, MeasuredKernel
-from engagements.evidence.readers.nsight_compute import metrics, pages, signature
+from engagements.evidence.readers.nsight_compute import levels, metrics, pages, signature, stalls
 from engagements.evidence.readers.nsight_compute.measures import Measures
 from engagements.evidence.readers.nsight_compute.table import Table
 from engagements.evidence.readers.opening import Opened
@@ -58,7 +58,7 @@ def _kernel(launch: Measures) -> MeasuredKernel:
         uses_shared=_uses_shared(launch),
         is_small=_is_small(launch),
     )
-    registers = launch.plain(*metrics.REGISTERS)
+    registers, dram_bytes = launch.plain(*metrics.REGISTERS), _dram_bytes(launch)
     return MeasuredKernel(
         id=launch.id,
         name=launch.name,
@@ -70,7 +70,7 @@ def _kernel(launch: Measures) -> MeasuredKernel:
         excess_share=marks.excess,
         occupancy=launch.share(*metrics.OCCUPANCY),
         theoretical_occupancy=launch.share(*metrics.THEORETICAL_OCCUPANCY),
-        dram_bytes=_dram_bytes(launch),
+        dram_bytes=dram_bytes,
         waves=launch.plain(*metrics.WAVES),
         registers=None if registers is None else int(registers),
         grid=launch.grid,
@@ -80,6 +80,9 @@ def _kernel(launch: Measures) -> MeasuredKernel:
         passes=launch.passes,
         bound=signature.bound(marks),
         signature=signature.signature(marks),
+        units=levels.units(launch, marks, dram_bytes),
+        conflict_share=levels.conflict_share(launch),
+        stalls=stalls.stalls(launch),
         advice=tuple(launch.advice),
     )
 

@@ -5,7 +5,7 @@ be measured. verify: 0 the record is consistent, and signed by --public-key if g
 its --keys list; 1 it is inconsistent or was changed after it was signed; 2 it cannot be read; 3 it
 is consistent, but not signed so, or by revoked keys alone. calibrate: 0, 2 or 3. sign, bundle: 0, 1
 or 2. check: 0, 1 something must be changed, or 2. submit: 0, 2, or 3 where the run failed. Others,
-runner too: 0 or 2.
+runner too: 0 or 2. An error ends with its code in brackets, where it has one.
 
 Also `python -m benchmarks.harness`, where the package is not installed, as in a bundle.
 """
@@ -30,9 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     parsed = parsing.parser().parse_args(arguments)
     try:
-        code: int = parsed.do(parsed)
+        status: int = parsed.do(parsed)
     except (InvalidBenchmark, KeyUnusable, RecordError, SetupError) as error:
-        print(printable.line(error, _LETTERS), file=sys.stderr)
+        code = getattr(error, "code", "")
+        print(printable.line(f"{error} [{code}]" if code else error, _LETTERS), file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _STAMPING:
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"measuring needs {error.name}: pip install 'twofold[worker]'", file=sys.stderr)
         return 2
-    return code
+    return status
 
 
 def console() -> None:

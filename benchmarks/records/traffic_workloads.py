@@ -1,6 +1,7 @@
 """Draft workloads and weights from a log of shapes: the most frequent by name, the rest as a tail.
 
-The tail is one workload at the median of every axis over the other calls, weighted by calls.
+The tail is one workload at the middle of the other shapes by size, weighted by calls: a shape that
+was called, so that axes that depend on each other fit.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def draft(
     shapes_named = [shape for shape, _ in named]
     names = [_name(fixed, logged, shape) for shape in shapes_named]
     if covered < total:
-        shapes_named.append(_median(rest) if rest else shapes_named[-1])
+        shapes_named.append(_middle(rest) if rest else shapes_named[-1])
         names.append(TAIL)
         weights.append(1 - math.fsum(weights))
     else:
@@ -118,8 +119,11 @@ def draft(
     )
 
 
-def filled(description: str, drafted: Drafted, *, source: str) -> str:
-    """A benchmark.toml with its workloads and traffic replaced by the drafted ones."""
+def filled(description: str, drafted: Drafted, *, source: str | None) -> str:
+    """A benchmark.toml with its workloads and traffic replaced by the drafted ones.
+
+    Without a `source` the sizes are nobody's traffic.
+    """
     kept: list[str] = []
     skipping = False
     for line in description.splitlines():
@@ -127,10 +131,12 @@ def filled(description: str, drafted: Drafted, *, source: str) -> str:
             skipping = line.startswith(("[[workloads", "[workloads", "[traffic"))
         if not skipping:
             kept.append(line)
-    lines = ["\n".join(kept).rstrip(), "", "[traffic]", f"source = {json.dumps(source)}"]
-    lines += [f"calls = {drafted.calls}", f"covered = {drafted.covered:.6f}"]
-    if drafted.has_tail:
-        lines.append(f'tail = "{TAIL}"')
+    lines = ["\n".join(kept).rstrip()]
+    if source is not None:
+        lines += ["", "[traffic]", f"source = {json.dumps(source)}"]
+        lines += [f"calls = {drafted.calls}", f"covered = {drafted.covered:.6f}"]
+        if drafted.has_tail:
+            lines.append(f'tail = "{TAIL}"')
     for name, axes, weight in drafted.workloads:
         lines += ["", "[[workloads]]", f'name = "{name}"', f"weight = {weight!r}"]
         lines += [f"axes.{axis} = {size}" for axis, size in axes.items()]
@@ -142,17 +148,13 @@ def _name(fixed: Axes, logged: set[str], shape: tuple[int, ...]) -> str:
     return " ".join(f"{axis}={size}" for axis, size in varied if axis in logged)
 
 
-def _median(rest: Mapping[tuple[int, ...], int]) -> tuple[int, ...]:
-    half = sum(rest.values()) / 2
-    found = []
-    for column in range(len(next(iter(rest)))):
-        below = 0
-        for shape, count in sorted(rest.items(), key=lambda each: each[0][column]):
-            below += count
-            if below >= half:
-                found.append(shape[column])
-                break
-    return tuple(found)
+def _middle(rest: Mapping[tuple[int, ...], int]) -> tuple[int, ...]:
+    half, below = sum(rest.values()) / 2, 0
+    for shape in sorted(rest, key=lambda each: (math.prod(each), each)):
+        below += rest[shape]
+        if below >= half:
+            return shape
+    raise ValueError("no other shapes")
 
 
 def _whole(value: object) -> int | None:

@@ -1,6 +1,7 @@
 """Read and write the files that commands name."""
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,3 +35,14 @@ def content(path: Path) -> bytes:
         return records.content_of(path)
     except OSError as error:
         raise SetupError(f"cannot read {path}: {error.strerror}") from error
+
+
+def keep_all(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write the texts of a new folder by path."""
+    try:
+        for name, text in texts.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SetupError(f"cannot write {folder}: {error.strerror}") from error

@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import re
-import shutil
 import tomllib
 from dataclasses import asdict
 from pathlib import Path
@@ -26,36 +25,27 @@ _LETTERS = 20_000
 def init(arguments: argparse.Namespace) -> int:
     """Write a benchmark folder that runs as it is."""
     folder: Path = arguments.folder
+    name = require_new(folder)
+    texts = benchmark_folders.read(_STARTERS / arguments.kind)
+    own = f'operator = "my_{arguments.kind}"'
+    texts[DESCRIPTION] = texts[DESCRIPTION].replace(own, f'operator = "{name}"')
+    if arguments.log is not None:
+        texts[DESCRIPTION] = _with_workloads(texts[DESCRIPTION], arguments.log, arguments.coverage)
+    files.keep_all(folder, texts)
+    baseline = next((folder / "baselines").glob("*.py"))
+    print(f"wrote {folder}; next: twofold check {folder}")
+    print(f"a candidate has the form of {baseline}")
+    return 0
+
+
+def require_new(folder: Path) -> str:
+    """The operator's name by that of a new or empty folder. Raises SetupError."""
     name = folder.resolve().name
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise SetupError(f"folder {name}: name it with small letters, digits and underscores")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SetupError(f"folder {folder} is not empty: choose a new one")
-    starter = _STARTERS / arguments.kind
-    if arguments.log is not None:
-        # Before anything is written.
-        given = (starter / DESCRIPTION).read_text()
-        _with_workloads(given, arguments.log, arguments.coverage)
-    try:
-        shutil.copytree(
-            starter,
-            folder,
-            dirs_exist_ok=True,
-            ignore=shutil.ignore_patterns("__pycache__"),
-            copy_function=shutil.copyfile,
-        )
-        description = folder / DESCRIPTION
-        own = f'operator = "my_{arguments.kind}"'
-        text = description.read_text().replace(own, f'operator = "{name}"')
-        if arguments.log is not None:
-            text = _with_workloads(text, arguments.log, arguments.coverage)
-        description.write_text(text)
-    except OSError as error:
-        raise SetupError(f"cannot write {folder}: {error.strerror}") from error
-    baseline = next((folder / "baselines").glob("*.py"))
-    print(f"wrote {folder}; next: twofold check {folder}")
-    print(f"a candidate has the form of {baseline}")
-    return 0
+    return name
 
 
 def _with_workloads(description: str, log: Path, coverage: float) -> str:

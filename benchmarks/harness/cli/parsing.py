@@ -6,6 +6,7 @@ from pathlib import Path
 from benchmarks.harness.cli import (
     checking,
     folders,
+    importing,
     key_lists,
     measuring,
     running,
@@ -44,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     _requires_isolation(check)
     check.set_defaults(do=folders.check)
     folders.add_template_to(commands)
+    importing.add_to(commands)
     run = commands.add_parser("run", help="measure a candidate and write the record")
     run.add_argument("benchmark", type=Path, help="a benchmark document or folder")
     run.add_argument("candidate", help="a .py or .cu file, or operator/name of the catalogue")

@@ -22,7 +22,7 @@ from benchmarks.records.signatures import KeyUnusable
 from kernels.output import exit_when_stdout_closes
 
 _LETTERS = 20_000
-_MEASURING = {"torch", "triton"}
+_MEASURING = {"torch", "triton", "psutil"}
 _STAMPING = {"pyhanko", "pyhanko_certvalidator", "asn1crypto", "aiohttp"}
 
 

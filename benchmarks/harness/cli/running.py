@@ -11,13 +11,15 @@ from pathlib import Path
 from benchmarks.client import SiteError
 from benchmarks.harness.failures import SetupError
 from benchmarks.records import signatures
-from benchmarks.runner import loop
 from benchmarks.runner.site import RunnerSite
 from benchmarks.runner.state import State, StateInUse
 
 
 def runner(arguments: argparse.Namespace) -> int:
     """Introduce this machine to the site, then measure run after run until SIGTERM."""
+    # Needs the packages of measuring, which other commands do without.
+    from benchmarks.runner import loop
+
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     key = signatures.read_key(arguments.key)
     # The referee takes the key out of its environment before a candidate starts.
@@ -28,7 +30,8 @@ def runner(arguments: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stop.set())
     try:
         site = RunnerSite(arguments.site, _token(arguments.token_file))
-        started = loop.Runner(site, State(_folder(arguments.state)), stop, poll_s=arguments.poll)
+        started = loop.Runner(site, State(_folder(arguments.state)), stop)
+        started.poll_s = arguments.poll or started.poll_s
         kind, name = loop.device()
         known = loop.introduced(
             site, stop, device=kind, device_name=name, public_key=key.public.pem()
@@ -84,7 +87,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "--state", type=Path, metavar="FOLDER", help="for records that the site does not have yet"
     )
     command.add_argument(
-        "--poll", type=float, default=loop.POLL_S, metavar="S", help="seconds between questions"
+        "--poll", type=float, metavar="S", help="seconds between questions, 10 by default"
     )
     command.add_argument("--once", action="store_true", help="measure at most one run, then end")
     command.set_defaults(do=runner)

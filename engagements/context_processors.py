@@ -10,7 +10,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 
-from benchmarks.models import Record
 from engagements.people.models import Role, User
 
 
@@ -77,9 +76,7 @@ def _navigation(request: HttpRequest, entries: list[tuple[str, str]]) -> list[It
 
 
 def banner() -> str | None:
-    """Return the demonstration's notice with its device; None elsewhere."""
+    """Return the demonstration's notice; None elsewhere."""
     if not getattr(settings, "TWOFOLD_DEMO", False):
         return None
-    device = Record.objects.values_list("device_name", flat=True).first()
-    measured = f"measured on {device}" if device else "nothing measured yet"
-    return f"Demonstration, {measured}. Contracts name their own hardware."
+    return "Demonstration: customers and contracts are made up, measurements are real."

@@ -14,7 +14,7 @@ from django.utils import timezone
 from benchmarks.models import Benchmark, Solution
 from benchmarks.services import benchmarks as benchmark_services
 from benchmarks.services import solutions as solution_services
-from consultancy.demo import first_attempt
+from consultancy.demo import bank, first_attempt
 from consultancy.demo.audits import run_audit
 from consultancy.demo.scenarios import Scenario
 from consultancy.demo.users import DemoUsers, create_customer
@@ -22,10 +22,10 @@ from consultancy.demo.waiting import Deadline, Report
 from engagements.audit.contract_basis import fitting_libraries
 from engagements.audit.models import Audit
 from engagements.audit.rules.off_the_shelf import named
-from engagements.billing import invoices, payments
+from engagements.billing import invoices, reconciliation
 from engagements.billing.balances import open_invoices
 from engagements.common.money import format_money
-from engagements.contracts import acceptances, offers
+from engagements.contracts import acceptances, offers, vat
 from engagements.contracts import services as contracts
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.milestones.models import Milestone
@@ -161,13 +161,16 @@ def offer(
     excluded = ", ".join(
         named(each) for each in fitting_libraries(Audit.objects.get(engagement=engagement))
     )
+    tax = vat.default_for(engagement.customer)
     contract = contracts.draft(
         engagement=engagement,
         benchmark=benchmark,
         fee=scenario.fee,
         audit_cost=scenario.audit_cost,
         currency=scenario.customer.currency,
-        tax_rate_percent=scenario.tax_rate_percent,
+        tax_treatment=tax.treatment,
+        tax_rate_percent=tax.rate,
+        tax_note=tax.note,
         weeks=scenario.weeks,
         starts_on=timezone.localdate(),
         target=Decimal(str(benchmark.document["target"])),
@@ -212,14 +215,13 @@ def bill_released(contract: ContractVersion, *, users: DemoUsers) -> int:
 
 
 def collect(contract: ContractVersion, *, users: DemoUsers) -> None:
-    """Bill the milestones released on signature, and record the payment."""
+    """Bill all released milestones, and record the payment from a statement of the bank."""
     bill_released(contract, users=users)
     for invoice in open_invoices().filter(engagement=contract.engagement):
-        payment = payments.record(
-            invoice=invoice,
-            amount=invoice.amount_due,
-            received_on=timezone.localdate(),
-            reference=f"Transfer {invoice.reference}",
-            by=users.finance,
+        entry = bank.Entry(
+            invoice.amount_due, invoice.customer.name, f"Invoice {invoice.reference}"
         )
-        payments.confirm(payment=payment, by=users.second_finance)
+        imported = bank.import_statement(entry, currency=invoice.currency, by=users.finance)
+        reconciliation.assign(
+            line=imported.lines.get(), parts=[(invoice, invoice.amount_due)], by=users.finance
+        )

@@ -21,7 +21,7 @@ from benchmarks.services import benchmarks as benchmark_services
 from benchmarks.services import keys
 from benchmarks.services import runs as measuring
 from benchmarks.services import solutions as solution_services
-from consultancy.demo import evidence, lifecycle
+from consultancy.demo import bank, evidence, lifecycle
 from consultancy.demo import portfolio_scenarios as scenarios
 from consultancy.demo.audits import record_findings
 from consultancy.demo.clock import days_ago
@@ -29,6 +29,7 @@ from consultancy.demo.scenarios import Scenario
 from consultancy.demo.users import DemoUsers, create_customer
 from engagements import closing
 from engagements.audit import services as audits
+from engagements.billing.balances import open_invoices
 from engagements.catalogue import queries as published
 from engagements.contracts.milestones import services as milestones
 from engagements.contracts.models import ContractVersion
@@ -87,12 +88,12 @@ def build(users: DemoUsers) -> list[Engagement]:
         redirected = _audited(scenarios.REDIRECTED, users)
         scoping = _scoping(users)
     _measured(met, "shared_prefix_attention/records/h200", users)
-    _bill(met, users)
     _measured(missed, "int8_linear/records/h200", users)
     _measured(closed, "moe_routing/records/h200_padded", users)
     milestones.accept_handover(engagement=closed.fresh, by=closed.signatory)
     _collect(closed, users)
     closing.close(engagement=closed.fresh, by=users.consultant)
+    _leave_lines(overdue, users)
     built = (scoping, redirected, offered, active, met, missed, overdue, closed)
     return [each.fresh for each in built]
 
@@ -156,6 +157,21 @@ def _bill(opened: Opened, users: DemoUsers) -> None:
 
 def _collect(opened: Opened, users: DemoUsers) -> None:
     lifecycle.collect(_contract(opened), users=users)
+
+
+def _leave_lines(opened: Opened, users: DemoUsers) -> None:
+    """Leave finance two lines of the bank: a part of an invoice to assign, rent to set aside."""
+    invoice = open_invoices().get(engagement=opened.engagement)
+    bank.import_statement(
+        bank.Entry(
+            Decimal(10_000),
+            opened.engagement.customer.name,
+            f"{invoice.reference}, first instalment",
+        ),
+        bank.Entry(Decimal(-1_850), "Muster Immobilien", "Office rent"),
+        currency=invoice.currency,
+        by=users.finance,
+    )
 
 
 def _work(opened: Opened, users: DemoUsers) -> None:

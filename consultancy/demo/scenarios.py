@@ -30,7 +30,6 @@ class Scenario:
     operator: str
     fee: Decimal
     audit_cost: Decimal
-    tax_rate_percent: Decimal
     weeks: int
     findings: dict[str, tuple[str, str, str]]
     milestones: tuple[tuple[str, Decimal, ReleaseCondition], ...]
@@ -52,7 +51,6 @@ SHARED_PREFIX = Scenario(
     operator="shared_prefix_attention",
     fee=Decimal("48000"),
     audit_cost=Decimal("6500"),
-    tax_rate_percent=Decimal("19"),
     weeks=6,
     findings={
         "maintain": (
@@ -99,7 +97,6 @@ WINDOWED_SKIP = Scenario(
     operator="windowed_skip_attention",
     fee=Decimal("36000"),
     audit_cost=Decimal("5200"),
-    tax_rate_percent=Decimal("0"),
     weeks=6,
     findings={
         "hot": (

@@ -14,8 +14,8 @@ register = template.Library()
 @register.inclusion_tag("demo/_people.html", takes_context=True)
 def demo_people(context: dict[str, Any]) -> dict[str, Any]:
     """A sign-in button for each person."""
-    shown = people.people() if views.is_enabled() else []
-    return {"people": shown, "csrf_token": context.get("csrf_token")}
+    shown = people.groups() if views.is_enabled() else []
+    return {"groups": shown, "csrf_token": context.get("csrf_token")}
 
 
 @register.inclusion_tag("demo/_links.html", takes_context=True)

@@ -140,7 +140,6 @@ def fill_terms(form: Locator, scenario: Scenario, *, starts_on: date, parts: lis
     fill(
         form,
         fee=f"{scenario.fee:,.2f}",
-        tax_rate_percent=scenario.tax_rate_percent,
         starts_on=starts_on.isoformat(),
         weeks=scenario.weeks,
     )

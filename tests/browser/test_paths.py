@@ -223,7 +223,7 @@ def read_the_refund(page: Page, reference: str) -> None:
     """Check that the refund is the payments less the audit, and that the customer sees it."""
     settlement = Settlement.objects.get()
     paid = sum(payment.amount for payment in Payment.objects.filter(kind="received"))
-    audit = SCENARIO.audit_cost * (1 + SCENARIO.tax_rate_percent / 100)
+    audit = SCENARIO.audit_cost * (1 + settlement.contract_version.tax_rate_percent / 100)
     assert settlement.refund == paid - audit
     page.goto(reverse("portal-engagement", args=[reference]))
     refund = page_actions.panel(page, "settlement")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.conf import LazySettings
 from django.core.mail import EmailMessage
+from django.db.models import Sum
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -20,8 +21,12 @@ from consultancy.demo.waiting import Deadline
 from consultancy.environment import Environment
 from engagements.audit.contract_basis import fitting_libraries
 from engagements.billing.balances import overdue_invoices
+from engagements.billing.bank_models import BankLine
+from engagements.billing.queries import engagements_to_bill
+from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Stage
 from engagements.evidence.models import Evidence
+from engagements.ledger.models import Leg
 from engagements.people.models import Membership
 from engagements.settlements.models import Settlement
 from engagements.workbench import opening
@@ -45,6 +50,13 @@ def test_the_portfolio_has_an_engagement_in_every_stage(
     assert {tuple(rest) for _, *rest in found} == {("NVIDIA H200", "The catalogue's H200")}
     assert Settlement.objects.get().state == Settlement.State.PROPOSED
     assert overdue_invoices(today=timezone.localdate()).count() == 1
+    # Finance has milestones to bill and bank lines to assign, and no payment is in suspense.
+    assert [each.pk for each in engagements_to_bill()] == [built[4].pk]
+    waiting = BankLine.objects.filter(state=BankLine.State.OPEN)
+    legs = Leg.objects.filter(account__code="suspense", currency="EUR")
+    assert legs.aggregate(Sum("amount"))["amount__sum"] == -sum(row.amount for row in waiting)
+    treatments = set(ContractVersion.objects.values_list("tax_treatment", flat=True))
+    assert treatments == {ContractVersion.TaxTreatment.REVERSE_CHARGE}
     # Everyone has a button, with what to try, and opens the pages of their role.
     front = client.get("/").content.decode()
     for member in Membership.objects.select_related("user"):

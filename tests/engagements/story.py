@@ -160,7 +160,7 @@ def offered(
         fee=scenario.fee,
         audit_cost=scenario.audit_cost,
         currency=story.customer.currency,
-        tax_rate_percent=scenario.tax_rate_percent,
+        tax_rate_percent=Decimal(19),
         weeks=scenario.weeks,
         starts_on=timezone.localdate(),
         target=Decimal(2),

@@ -155,7 +155,7 @@ SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]
         lambda row: milestones.release_due(contract=row),
     ),
     "deem handover accepted": (
-        lambda: handovers.due(),
+        lambda: list(handovers.delivered()),
         lambda row: handovers.accept_when_deemed(engagement=row),
     ),
     "remind": (lambda: reminders.due(), lambda row: reminders.remind(invoice=row)),

@@ -26,7 +26,7 @@ COLUMNS = (
     ("ratio", "Ratio"),
     ("alone", "Operator alone"),
     ("roofline", "Of the roofline"),
-    ("baseline", "Over"),
+    ("baseline", "Baseline"),
 )
 
 _PICTURES: dict[str, tuple[Callable[..., str], Callable[[Sequence[Report]], str], str, str]] = {

@@ -103,7 +103,7 @@ OPTION_FIELDS: Sequence[TermsField] = (
         seal=lambda contract: str(contract.publicity),
         fact=lambda terms: Publicity(terms["publicity"]).label,
     ),
-    _flag("affiliates", "Affiliates", "Affiliates may use the kernel"),
+    _flag("affiliates", "Use by affiliates", "Affiliates may use the kernel"),
     _flag("sublicensing", "Sublicences", "Sublicences within products"),
     _option(
         "warranty_months",
@@ -159,9 +159,12 @@ OPTION_FIELDS: Sequence[TermsField] = (
         ),
         row="limits",
         seal=lambda contract: f"{contract.late_interest_points:.2f}",
-        fact=lambda terms: f"{terms['late_interest_points']} percentage points",
+        fact=lambda terms: (
+            f"{terms['late_interest_points']} percentage points above the ECB’s main refinancing "
+            "rate"
+        ),
     ),
-    _flag("convenience", "Convenience", "Customer may end for convenience"),
+    _flag("convenience", "Termination for convenience", "Customer may terminate for convenience"),
     _flag("personal_data", "Personal data", "Personal data is processed"),
     _option(
         "subcontractors",

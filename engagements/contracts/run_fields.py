@@ -105,7 +105,7 @@ RUN_FIELDS: Sequence[TermsField] = (
     ),
     TermsField(
         "place",
-        "Measured",
+        "Place of measurement",
         seal=lambda contract: contract.place,
         fact=wording.place,
         form=lambda audit: forms.ChoiceField(

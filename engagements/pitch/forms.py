@@ -111,7 +111,7 @@ class PitchForm(forms.Form):
         required=False, max_length=80, label="Maintainer", help_text="A person or team."
     )
     definition = _choice(
-        "Operator", {name: name.replace("_", " ").capitalize() for name in catalogue.operators()}
+        "Operator", {name: catalogue.definition(name).title for name in catalogue.operators()}
     )
     gpu = _choice("GPU", GPUS)
     dtype = _choice("Number format", {name: name for name in DTYPES})

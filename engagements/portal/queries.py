@@ -15,6 +15,7 @@ from benchmarks.models import Verdict
 from engagements.audit.models import Audit, Finding, FindingOutcome
 from engagements.audit.rules import CHECKS, Check
 from engagements.billing.milestones import MilestoneLine, milestone_lines
+from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.signatories import who_signs
@@ -72,6 +73,7 @@ class PortalEngagement:
     more_came_in: bool
     refund_to: BankAccount | None
     unanswered: int
+    is_delivered: bool
 
     @cached_property
     def documents(self) -> list[Document]:
@@ -180,6 +182,7 @@ def portal_engagements(
     customers = {row.customer for row in engagements if row.pk in settlements}
     accounts = {customer: bank_accounts.current(customer) for customer in customers}
     answered = _answered(engagements)
+    delivered = _delivered_handovers(engagements)
     found = []
     for engagement in engagements:
         key = engagement.pk
@@ -199,6 +202,7 @@ def portal_engagements(
                 more_came_in=key in (unsettled if settlement else overpaid),
                 refund_to=accounts[engagement.customer] if settlement else None,
                 unanswered=len(Answer.Question.values) - answered[key] if key in answered else 0,
+                is_delivered=key in delivered,
             )
         )
     return found
@@ -213,6 +217,13 @@ def _grouped(rows: Iterable[Any], attribute: str) -> dict[int, list[Any]]:
 
 def _engagements_of(rows: QuerySet[Any], engagements: Sequence[Engagement]) -> set[int]:
     return set(rows.filter(engagement__in=engagements).values_list("engagement", flat=True))
+
+
+def _delivered_handovers(engagements: Sequence[Engagement]) -> set[int]:
+    met = [row.pk for row in engagements if row.stage == Stage.MET]
+    return (
+        set(handovers.delivered().filter(pk__in=met).values_list("pk", flat=True)) if met else set()
+    )
 
 
 def _delivered_audits(engagements: Sequence[Engagement]) -> QuerySet[Audit]:

@@ -137,6 +137,8 @@ def _active_next(page: PortalEngagement, by_us: str) -> Next:
 def _met_next(page: PortalEngagement, *, can_sign: bool) -> Next:
     if page.handover_is_open:
         url = reverse("portal-handover", args=[page.engagement.reference])
+        if not page.is_delivered:
+            return Next(US, "We hand over the deliverables.", url=url, action="View handover")
         text = "Check that the delivery is complete, then accept the handover."
         if can_sign:
             return Next(YOU, text, tone="doubt", url=url, action="Accept handover")

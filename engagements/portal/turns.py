@@ -6,6 +6,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from engagements.billing.balances import open_invoices
+from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.signing_models import Acceptance
@@ -33,6 +34,7 @@ def customers_turn_first(engagements: QuerySet[Engagement]) -> QuerySet[Engageme
     handover = Milestone.objects.filter(
         **in_force, condition=ReleaseCondition.HANDOVER, state=Milestone.State.PENDING
     )
+    delivered = handovers.delivered().filter(pk=this)
     today = timezone.localdate()
     pause = Pause.objects.filter(**in_force, starts_on__lte=today, ends_on__gte=today)
     asked = CooperationRequest.objects.filter(engagement=this, provided_on__isnull=True)
@@ -49,6 +51,6 @@ def customers_turn_first(engagements: QuerySet[Engagement]) -> QuerySet[Engageme
         is_customers_turn=Q(Exists(offer))
         | (unanswered() & Q(stage__in=(Stage.SCOPING, Stage.AUDITING)))
         | Q(Exists(pause) | Exists(asked), stage=Stage.ACTIVE)
-        | Q(Exists(handover) | Exists(unpaid), stage=Stage.MET)
+        | Q((Exists(handover) & Exists(delivered)) | Exists(unpaid), stage=Stage.MET)
         | Q(Exists(unpaid) | (Exists(refund) & ~Exists(account)), stage=Stage.MISSED)
     ).order_by("-is_customers_turn", "-opened_at", "-pk")

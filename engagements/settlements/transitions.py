@@ -66,10 +66,10 @@ def payout_text(settlement: Settlement, engagement: Engagement) -> str:
 
 
 def outcome_text(settlement: Settlement) -> str:
-    """Return the outcome in words for both parties, as in "EUR 7,140.00 is refunded"."""
+    """Return the outcome in words for both parties, such as "refund of EUR 7,140.00"."""
     if settlement.balance_due > 0:
         due = format_money(settlement.balance_due, settlement.currency)
-        return f"{due} remains payable for the audit"
+        return f"{due} payable for the audit"
     if settlement.has_refund:
-        return f"{format_money(settlement.refund, settlement.currency)} is refunded"
-    return "nothing is refunded and nothing remains payable"
+        return f"refund of {format_money(settlement.refund, settlement.currency)}"
+    return "no refund and no balance due"

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from engagements.billing.milestones import outstanding
 from engagements.common.dates import in_words
-from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion, Party
 from engagements.engagement.models import Stage
 from engagements.settlements import labels as settlement_labels
@@ -190,12 +190,26 @@ def _work(summary: EngagementSummary) -> str:
 def _met(summary: EngagementSummary) -> Next:
     customer = str(summary.engagement.customer)
     states = {milestone.state for milestone in summary.milestones}
+    waits_for_handover = any(
+        milestone.state == Milestone.State.PENDING
+        and milestone.condition == ReleaseCondition.HANDOVER
+        for milestone in summary.milestones
+    )
+    url, handover = _page("engagement-contract", summary), summary.engagement.handover
+    if waits_for_handover and handover != "handover.delivered":
+        text = "Hand over the deliverables."
+        if handover == "handover.contested":
+            text = "Correct the defect that the customer stated, then hand over again."
+        return Next(US, text, url=url, action="Open handover")
     if Milestone.State.RELEASED in states:
-        return Next(FINANCE, "Invoice the milestones released by the verdict.", tone="good")
-    if Milestone.State.PENDING in states:
-        text = "Hand over the deliverables; a signatory must then accept the handover."
-        url = reverse("engagement-contract", args=[summary.engagement.reference])
-        return Next(customer, text, tone="doubt", url=url, action="Open the handover")
+        text = "Invoice the milestones that the met target released."
+        billing = reverse("to-bill")
+        return Next(
+            FINANCE, text, tone="good", url=billing, action="Open billing", needs_money=True
+        )
+    if waits_for_handover:
+        text = "Accept the handover, or state a defect."
+        return Next(customer, text, tone="doubt", url=url, action="Open handover")
     if any(outstanding(milestone) > 0 for milestone in summary.milestones):
         return Next(customer, "Pay the open invoices.", tone="doubt")
     return _to_close(summary)
@@ -245,7 +259,7 @@ def _ended(summary: EngagementSummary) -> Next:
     if not summary.engagement.is_audit_owed:
         return Next(NOBODY, f"{reason} No action is due.", tone="plain")
     text, url = (
-        f"{reason} The audit is not paid yet: invoice it or write it off.",
+        f"{reason} The audit is not paid yet: invoice it or waive it.",
         reverse("to-bill"),
     )
     return Next(FINANCE, text, tone="doubt", url=url, action="Open billing", needs_money=True)

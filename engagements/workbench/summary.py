@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from engagements.audit.queries import AuditSummary, unbilled_audits
 from engagements.billing.balances import open_invoices
 from engagements.billing.milestones import WITH_INVOICES
+from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.summary import versions_for_summary
 from engagements.documents.models import Document, DocumentFailure
@@ -27,21 +28,23 @@ from engagements.settlements.queries import contracts_with_unsettled_payments
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
-    EngagementWithMoney = WithAnnotations[Engagement, "Money"]
+    EngagementWithMoney = WithAnnotations[Engagement, "Annotations"]
 
 EVENTS_SHOWN = 14
 
 
-class Money(TypedDict):
+class Annotations(TypedDict):
     """Annotations of `with_summary`.
 
     Whether more was received than the engagement keeps, whether an invoice is open, and whether
-    an audit that ended without a contract is still unpaid.
+    an audit that ended without a contract is still unpaid. `handover` is the newest verb of the
+    handover.
     """
 
     has_too_much: bool
     owes: bool
     is_audit_owed: bool
+    handover: str | None
 
 
 def with_summary(engagements: QuerySet[Engagement]) -> QuerySet[EngagementWithMoney]:
@@ -65,7 +68,12 @@ def with_summary(engagements: QuerySet[Engagement]) -> QuerySet[EngagementWithMo
     )
     audit_owed = Exists(unbilled_audits().filter(engagement=this))
     owes = Exists(open_invoices().filter(engagement=this))
-    return rows.annotate(has_too_much=too_much, owes=owes, is_audit_owed=audit_owed)
+    return rows.annotate(
+        has_too_much=too_much,
+        owes=owes,
+        is_audit_owed=audit_owed,
+        handover=Subquery(handovers.log_of(this).values("verb")[:1]),
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from datetime import date
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from engagements import access
@@ -47,8 +47,7 @@ def first_last_day() -> date:
 
 def handover_of(engagement: Engagement) -> Handover | None:
     """The newest delivery since the target was met; None before one, and once it was accepted."""
-    log = Event.objects.filter(engagement=engagement, verb__in=VERBS).order_by("-position")
-    newest = list(log[:2])
+    newest = list(log_of(engagement)[:2])
     if not newest or newest[0].verb in ("engagement.met", "handover.accepted"):
         return None
     is_contested = newest[0].verb == "handover.contested"
@@ -57,6 +56,11 @@ def handover_of(engagement: Engagement) -> Handover | None:
         last_day=date.fromisoformat(delivered.changes["last_day"]),
         defect=newest[0].changes["defect"] if is_contested else "",
     )
+
+
+def log_of(engagement: Engagement | OuterRef) -> QuerySet[Event]:
+    """The events of an engagement's handover, newest first."""
+    return Event.objects.filter(engagement=engagement, verb__in=VERBS).order_by("-position")
 
 
 @transaction.atomic
@@ -121,13 +125,12 @@ def contest(*, engagement: Engagement, defect: str, by: User, address: str | Non
     )
 
 
-def due() -> list[Engagement]:
-    """Met engagements whose newest delivery may be deemed accepted."""
-    log = Event.objects.filter(engagement=OuterRef("pk"), verb__in=VERBS).order_by("-position")
+def delivered() -> QuerySet[Engagement]:
+    """Met engagements whose newest delivery is neither accepted nor contested."""
     rows = Engagement.objects.filter(stage=Stage.MET).annotate(
-        newest=Subquery(log.values("verb")[:1])
+        newest=Subquery(log_of(OuterRef("pk")).values("verb")[:1])
     )
-    return list(rows.filter(newest="handover.delivered"))
+    return rows.filter(newest="handover.delivered")
 
 
 @transaction.atomic

@@ -33,8 +33,8 @@ def release(*, contract: ContractVersion, by: User | None = None) -> list[Milest
         events.record(
             engagement=contract.engagement,
             verb="milestone.released",
-            summary=f"“{milestone.title}” ({format_money(milestone.amount, contract.currency)}) "
-            f"may be billed: {milestone.get_condition_display().lower()}.",
+            summary=f"Milestone “{milestone.title}” was released: "
+            f"{format_money(milestone.amount, contract.currency)} net.",
             actor=by,
             changes={"milestone": milestone.pk, "state": ["pending", "released"]},
             for_customer=True,

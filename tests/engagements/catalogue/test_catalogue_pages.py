@@ -154,7 +154,7 @@ def test_each_unsupported_combination_cites_its_pages(
     read: Callable[..., str], folder: Folder
 ) -> None:
     page = read("catalogue-operator", "flash_attention")
-    assert "together: paging with training" in page
+    assert "combined: paging with training" in page
     for known in coverage.libraries():
         for address in (known.documented, *known.elsewhere):
             if "flash_attention" in known.operators:

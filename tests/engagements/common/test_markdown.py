@@ -24,6 +24,12 @@ def test_html_and_scripts_of_the_text_are_only_shown(text: str) -> None:
         assert forbidden not in html
 
 
+def test_links_to_files_of_the_repository_are_text() -> None:
+    html = as_html("[a guide](../RANKS.md) and [a site](https://example.com/)")
+    assert html.count("<a ") == 1
+    assert "a guide and" in html
+
+
 def test_a_table_scrolls_in_its_own_frame() -> None:
     assert 'class="table-scroll"' in as_html("| a | b |\n|---|---|\n| 1 | 2 |\n")
 

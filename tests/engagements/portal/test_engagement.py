@@ -16,11 +16,12 @@ from engagements.audit import overrides
 from engagements.audit import services as audits
 from engagements.contracts import acceptances, amendments, offers
 from engagements.contracts.drafting import PauseDraft
+from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import Party
 from engagements.engagement.models import Stage
 from engagements.people.models import Role
-from engagements.portal.status import NOBODY, YOU
+from engagements.portal.status import NOBODY, US, YOU
 from tests.engagements import story as stories
 from tests.engagements.sessions import sign_in
 from tests.engagements.story import Story
@@ -129,8 +130,11 @@ def test_a_run_under_way_can_be_watched(client: Client) -> None:
 def test_a_met_target_asks_for_the_handover(client: Client) -> None:
     story = stories.met()
     url = reverse("portal-handover", args=[story.reference])
-    step = shown_to(client, story).context["next"]
-    assert (step.who_label, step.url) == (YOU, url)
+    for delivered, whose in ((False, US), (True, YOU)):
+        if delivered:
+            handovers.hand_over(engagement=story.engagement, by=story.consultant)
+        step = shown_to(client, story).context["next"]
+        assert (step.who_label, step.url) == (whose, url)
     sign_in(client, story.signatory)
     assert client.post(url).status_code == 422
     assert client.post(url, {"agreed": "on"}).status_code == 302
@@ -163,7 +167,7 @@ def test_a_page_takes_as_many_queries_with_ten_milestones_as_with_one(
 ) -> None:
     story = stories.met()
     client.force_login(story.viewer)
-    with django_assert_max_num_queries(36):
+    with django_assert_max_num_queries(37):
         client.get(reverse("portal-engagement", args=[story.reference]))
 
 

@@ -8,10 +8,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from engagements.contracts.milestones import handovers
 from engagements.engagement.models import Engagement, Stage
 from engagements.workbench import board
 from engagements.workbench import board_queries as boards
 from engagements.workbench.models import SavedFilter
+from engagements.workbench.next_step import FINANCE, US, next_step
+from engagements.workbench.summary import summary_of
 from tests.engagements import story as stories
 from tests.engagements.story import Story
 from tests.engagements.world import World
@@ -50,14 +53,17 @@ def queries_of(client: Client) -> int:
     return len(asked)
 
 
-def test_the_board_names_the_next_step_and_its_actor(client: Client, world: World) -> None:
-    client.force_login(world.consultant)
-    world.scoping()
-    page = client.get(reverse("board")).content.decode()
-    assert "Start the audit" in page
+def test_the_next_step_after_a_met_target_names_its_actor(world: World) -> None:
     contract = world.met()
+    engagement = contract.engagement
+    who = [next_step(summary_of(engagement)).who_label]
+    handovers.hand_over(engagement=engagement, by=world.consultant)
+    who.append(next_step(summary_of(engagement)).who_label)
     world.pay(contract.milestones.get(condition="target_met"))
-    assert "accept the handover" in client.get(reverse("board")).content.decode()
+    who.append(next_step(summary_of(engagement)).who_label)
+    handovers.contest(engagement=engagement, defect="No tests.", by=world.signatory)
+    who.append(next_step(summary_of(engagement)).who_label)
+    assert who == [US, FINANCE, str(engagement.customer), US]
 
 
 def test_the_board_finds_and_narrows(client: Client, world: World) -> None:

@@ -40,7 +40,7 @@ def next_of(client: Client, engagement: Engagement) -> Any:
         ("drafted", US, "engagement-contract"),
         ("offered", US, "engagement-contract"),
         ("active", US, "run-request"),
-        ("met", FINANCE, None),
+        ("met", US, "engagement-contract"),
         ("missed", FINANCE, None),
     ],
 )

@@ -103,7 +103,9 @@ class Run(Resource):
     id: int
     engagement: str
     purpose: str
+    counterpart: int | None
     state: str
+    verdict: str | None
     failure_reason: str
     progress: Mapping[str, Any] | None
     record: Record | None
@@ -115,7 +117,9 @@ class Run(Resource):
 
     @property
     def is_concluded(self) -> bool:
-        return self.state in CONCLUDED
+        """Whether it has ended: with a counterpart, once both have."""
+        awaits_other = self.counterpart is not None and self.verdict is None
+        return self.state in CONCLUDED and not awaits_other
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

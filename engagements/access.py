@@ -253,7 +253,7 @@ _VISIBLE: Mapping[str, tuple[str, Q | None]] = {
     "Audit": ("engagement", Q(delivered_at__isnull=False)),
     "ContractVersion": ("engagement", Q(sealed_at__isnull=False)),
     "Document": ("engagement", Q(for_customer=True)),
-    "EngagementRun": ("engagement", Q(purpose="acceptance")),
+    "EngagementRun": ("engagement", Q(purpose__in=["acceptance", "counterpart"])),
     "Entry": ("engagement", None),
     "Event": ("engagement", Q(for_customer=True)),
     "Evidence": ("engagement", None),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from celery import shared_task
+from django.db.models import Q
 from django.utils import timezone
 
 from benchmarks.models import Run
@@ -102,9 +103,11 @@ def _overdue_time_boxes() -> Iterable[TimeBox]:
 
 
 def _unconcluded_runs() -> Iterable[EngagementRun]:
-    return EngagementRun.objects.filter(
-        concluded_at__isnull=True, run__state__in=[Run.State.FINISHED, Run.State.FAILED]
-    )
+    ended = [Run.State.FINISHED, Run.State.FAILED]
+    both = Q(counterpart__isnull=True) | Q(counterpart__run__state__in=ended)
+    # A counterpart is concluded with its acceptance run.
+    runs = EngagementRun.objects.exclude(purpose=EngagementRun.Purpose.COUNTERPART)
+    return runs.filter(both, concluded_at__isnull=True, run__state__in=ended)
 
 
 def _missing_documents() -> Iterable[tuple[str, str]]:

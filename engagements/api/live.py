@@ -56,7 +56,8 @@ def _events(read: Callable[[], dict[str, Any]], held: ExitStack) -> Iterator[str
             if data != sent:
                 yield f"event: run\ndata: {data}\n\n"
                 sent = data
-            if row["state"] in CONCLUDED:
+            awaits_other = row["counterpart"] is not None and row["verdict"] is None
+            if row["state"] in CONCLUDED and not awaits_other:
                 yield f"event: end\ndata: {json.dumps({'state': row['state']})}\n\n"
                 return
             if time.monotonic() + POLL_S > ends_at:

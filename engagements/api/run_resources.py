@@ -26,10 +26,25 @@ from engagements.people.token_models import Scope
 from engagements.runs import bundles, record_files
 from engagements.runs import services as runs
 from engagements.runs.models import COMMIT, EngagementRun
+from engagements.runs.pairs import Decision
 from engagements.runs.places import Place
+from engagements.runs.summary import verdict_of
 
 # Progress without the worker and the number of attempts, which stay internal.
 PROGRESS = ("phase", "replicate", "replicates", "round", "rounds", "ratio", "low", "high")
+
+
+SIGNER = {"key": "4f1c09b27d3e8a56", "name": "gpu-1", "party": Place.HOUSE.value}
+PARTIES = [(each.value, each.label) for each in (Place.HOUSE, Place.CUSTOMER)]
+
+
+class SignerSerializer(serializers.Serializer[Any]):
+    """The key that signed a record, and whose it is. GET /keys/KEY.pub is its public half."""
+
+    key = serializers.CharField()
+    name = serializers.CharField()
+    party = serializers.ChoiceField(choices=PARTIES)
+    revoked_at = serializers.DateTimeField(allow_null=True)
 
 
 @example(
@@ -40,6 +55,7 @@ PROGRESS = ("phase", "replicate", "replicates", "round", "rounds", "ratio", "low
     low=2.33,
     high=2.5,
     device_name="NVIDIA H200",
+    signer=SIGNER | {"revoked_at": None},
     summary={"verdict": "met", "target": 2.0},
     received_at="2026-10-22T09:15:04Z",
 )
@@ -47,6 +63,20 @@ class RecordSerializer(Row):
     """A record. Figures are recomputed from the raw samples; null where nothing was measured."""
 
     summary = serializers.JSONField(read_only=True)
+    signer = serializers.SerializerMethodField()
+
+    @extend_schema_field(SignerSerializer(allow_null=True))
+    def get_signer(self, record: Record) -> dict[str, Any] | None:
+        """Return the signer; None where the record is not signed."""
+        key = record.signed_by
+        if key is None:
+            return None
+        return {
+            "key": key.key_id,
+            "name": key.name,
+            "party": Place.CUSTOMER if key.owner else Place.HOUSE,
+            "revoked_at": key.revoked_at,
+        }
 
     class Meta:
         model = Record
@@ -58,6 +88,7 @@ class RecordSerializer(Row):
             "low",
             "high",
             "device_name",
+            "signer",
             "summary",
             "received_at",
         )
@@ -79,7 +110,7 @@ class Records(Resource):
     filterset_class = RecordsFilter
 
     def rows(self) -> QuerySet[Any]:
-        return access.records_for(self.request.user)
+        return access.records_for(self.request.user).select_related("signed_by")
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
     @action(detail=True, pagination_class=None, filterset_class=None)
@@ -87,7 +118,7 @@ class Records(Resource):
         """Download the signed record, without the kernel's source where it is withheld."""
         record = self.get_object()
         run = access.rows_for(request.user, "EngagementRun").select_related(
-            "run__record", "engagement__customer"
+            "run__record", "engagement__customer", "acceptance__run__record"
         )
         asked = run.get(run=record.run_id)
         assert isinstance(request.user, User)
@@ -113,7 +144,10 @@ class ProgressSerializer(serializers.Serializer[Any]):
     id=31,
     engagement="TF-2026-0007",
     purpose="trial",
+    measured_by="house",
+    counterpart=None,
     state="queued",
+    verdict=None,
     benchmark=2,
     candidate=9,
     attempt=None,
@@ -129,10 +163,15 @@ class RunSerializer(Row):
     """A run. `progress` is null unless it is running, `record` until it was measured.
 
     `attempt` numbers the acceptance runs that count. `failure_reason` is for staff.
+
+    Where both parties measure, `counterpart` is the run by the customer's runner of the same
+    request, and `verdict` is that of both: null until both have ended.
     """
 
     engagement = Reference()
     state = serializers.ChoiceField(source="run.state", choices=Run.State.choices, read_only=True)
+    measured_by = serializers.SerializerMethodField()
+    verdict = serializers.SerializerMethodField()
     benchmark = serializers.IntegerField(source="run.benchmark_id", read_only=True)
     candidate = serializers.IntegerField(source="run.solution_id", read_only=True)
     requested_at = serializers.DateTimeField(source="run.requested_at", read_only=True)
@@ -150,7 +189,10 @@ class RunSerializer(Row):
             "id",
             "engagement",
             "purpose",
+            "measured_by",
+            "counterpart",
             "state",
+            "verdict",
             "benchmark",
             "candidate",
             "attempt",
@@ -162,6 +204,16 @@ class RunSerializer(Row):
             "progress",
             "record",
         )
+
+    @extend_schema_field(serializers.ChoiceField(choices=PARTIES))
+    def get_measured_by(self, run: EngagementRun) -> str:
+        """Return whose machines measure the run."""
+        return Place.CUSTOMER if run.run.measured_by else Place.HOUSE
+
+    @extend_schema_field(serializers.ChoiceField(choices=Decision.choices, allow_null=True))
+    def get_verdict(self, run: EngagementRun) -> str | None:
+        """Return the verdict, also of a repeat that replaced it; None before it."""
+        return verdict_of(run) or None
 
     @extend_schema_field(ProgressSerializer(allow_null=True))
     def get_progress(self, run: EngagementRun) -> dict[str, Any] | None:
@@ -181,13 +233,18 @@ class NewRunSerializer(serializers.Serializer[Any]):
 
     engagement = serializers.CharField()
     candidate = serializers.IntegerField(min_value=1, max_value=2**63 - 1)
-    purpose = serializers.ChoiceField(choices=EngagementRun.Purpose.choices)
+    purpose = serializers.ChoiceField(
+        choices=[
+            (each.value, each.label)
+            for each in (EngagementRun.Purpose.TRIAL, EngagementRun.Purpose.ACCEPTANCE)
+        ]
+    )
     benchmark = serializers.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
     customer_nonce = serializers.RegexField(
         r"^[0-9a-f]{32,128}$", required=False, help_text="32 to 128 hexadecimal digits."
     )
     place = serializers.ChoiceField(
-        choices=Place.choices, required=False, help_text="Of a trial: whose machines measure it."
+        choices=PARTIES, required=False, help_text="Of a trial: whose machines measure it."
     )
     commit = serializers.RegexField(
         COMMIT, required=False, help_text="The source's commit, 7 to 64 hexadecimal digits."
@@ -212,7 +269,7 @@ class Runs(Resource):
 
     def rows(self) -> QuerySet[Any]:
         rows = access.rows_for(self.request.user, "EngagementRun")
-        return rows.select_related("engagement", "run__record")
+        return rows.select_related("engagement", "run__record__signed_by")
 
     def get_serializer_context(self) -> dict[str, Any]:
         is_staff_member = access.is_staff_member(self.request.user)

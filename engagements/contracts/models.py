@@ -53,6 +53,7 @@ class ContractVersion(ClauseOptions):
 
         HOUSE = "house", "On the consultancy’s machines"
         CUSTOMER = "customer", "By the customer’s runner"
+        BOTH = "both", "By both parties, whose verdicts must agree"
 
     class TaxTreatment(models.TextChoices):
         """How the fee is taxed; without tax, invoices need a sentence."""

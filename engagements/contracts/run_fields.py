@@ -113,7 +113,8 @@ RUN_FIELDS: Sequence[TermsField] = (
             choices=ContractVersion.Place,
             initial=ContractVersion.Place.HOUSE,
             help_text="The customer’s runner downloads the source of each candidate, and signs the "
-            "record with the customer’s key.",
+            "record with the customer’s key. If both measure, a run decides only if their verdicts "
+            "are the same and the intervals overlap; otherwise it uses up an attempt.",
         ),
     ),
     TermsField(

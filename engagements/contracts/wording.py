@@ -145,7 +145,12 @@ def place(terms: Terms) -> str:
     """Where acceptance runs are measured, and who signs their records."""
     if terms["place"] == ContractVersion.Place.HOUSE:
         return "On the consultancy’s machines; the consultancy’s key signs the record."
-    return "By the customer’s runner; the customer’s key signs the record."
+    if terms["place"] == ContractVersion.Place.CUSTOMER:
+        return "By the customer’s runner; the customer’s key signs the record."
+    return (
+        "Twice, on the consultancy’s machines and by the customer’s runner; each party’s key signs "
+        "its record. A verdict needs both: the same one, with intervals that overlap."
+    )
 
 
 def payment(terms: Terms) -> str:

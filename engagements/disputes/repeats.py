@@ -21,6 +21,7 @@ from engagements.disputes import verdicts
 from engagements.disputes.models import MeasurementDispute
 from engagements.disputes.services import end, locked, party_of, require_open
 from engagements.people.models import User
+from engagements.runs.pairs import Decision
 from engagements.runs.summary import record_of
 
 State = MeasurementDispute.State
@@ -41,10 +42,11 @@ def upload(
 
     The record has a signature by a registered key, the run's benchmark and candidate, the sealed
     hardware and the libraries of the disputed record. A key that a party brings along proves
-    nothing: it could sign any figures. Overlapping intervals confirm the verdict; otherwise that
-    of the repeat replaces it. `cost` is the net cost of the repeat, in the contract's currency,
-    and `cost_payer` the party that paid it: by default the customer for its own repeat, and the
-    uploading party for an expert's. The customer's signatory uploads the customer's repeat; either
+    nothing: it could sign any figures. Overlapping intervals confirm the verdict; otherwise, and
+    where two measurements disagreed, that of the repeat replaces it. `cost` is the net cost of the
+    repeat, in the contract's currency, and `cost_payer` the party that paid it: by default the
+    customer for its own repeat, and the uploading party for an expert's. The customer's signatory
+    uploads the customer's repeat; either
     party that of the expert.
     """
     row = locked(dispute)
@@ -66,9 +68,8 @@ def upload(
         row.cost = validation.amount(cost, contract.currency, noun="The cost")
         is_own = row.repeater == Repeater.CUSTOMER
         row.cost_payer = Party.CUSTOMER if is_own else cost_payer or party
-    is_confirmed = confirms(disputed, repetition)
-    other = Party.CUSTOMER if row.party == Party.CONSULTANCY else Party.CONSULTANCY
-    row.repetition, row.cost_bearer = repetition, row.party if is_confirmed else other
+    is_confirmed = row.run.decision != Decision.DISAGREED and confirms(disputed, repetition)
+    row.repetition, row.cost_bearer = repetition, _bearer(row, repetition, is_confirmed)
     notes = " ".join(filter(None, [driver, _costs(row, contract.currency)]))
     if is_confirmed:
         end(row, State.CONFIRMED, f"The repeat confirms the verdict. {notes}", by)
@@ -90,6 +91,23 @@ def _costs(dispute: MeasurementDispute, currency: str) -> str:
     if not dispute.owes_reimbursement:
         return f"{text}."
     return f"{text}, and reimburses {Party(dispute.cost_payer).label.lower()}."
+
+
+def _bearer(dispute: MeasurementDispute, repetition: Repetition, is_confirmed: bool) -> Party:
+    """The party that bears the cost of a repeat.
+
+    Where the measurements of both parties disagreed, the one whose measurement the repeat does not
+    confirm, if it confirms the other; else the party that asked for it, unless it was right.
+    """
+    asked = Party(dispute.party)
+    other = Party.CUSTOMER if asked == Party.CONSULTANCY else Party.CONSULTANCY
+    if dispute.run.decision != Decision.DISAGREED:
+        return asked if is_confirmed else other
+    records = [record_of(each) for each in dispute.run.both]
+    ours, theirs = (record is not None and confirms(record, repetition) for record in records)
+    if ours == theirs:
+        return asked
+    return Party.CUSTOMER if ours else Party.CONSULTANCY
 
 
 def confirms(disputed: Record, repetition: Repetition) -> bool:

@@ -120,8 +120,8 @@ class PortalEngagement:
 
     @property
     def open_run(self) -> EngagementRun | None:
-        """The queued or running run."""
-        return next((run for run in self.runs if not run.run.is_concluded), None)
+        """The run whose verdict is pending."""
+        return next((run for run in self.runs if run.concluded_at is None), None)
 
     @property
     def measured(self) -> Estimate | None:
@@ -281,7 +281,13 @@ def runs_of(*engagements: Engagement) -> QuerySet[EngagementRun]:
         EngagementRun.objects.filter(
             engagement__in=engagements, purpose=EngagementRun.Purpose.ACCEPTANCE
         )
-        .select_related("run__record", "run__benchmark", "contract_version", "engagement")
+        .select_related(
+            "run__record",
+            "run__benchmark",
+            "contract_version",
+            "engagement",
+            "counterpart__run__record",
+        )
         .order_by("-pk")
     )
 

@@ -6,6 +6,7 @@ Only holders of a document know its digest.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,6 +16,8 @@ from benchmarks.models import Benchmark, Record
 from engagements.contracts.clauses.models import Clause
 from engagements.contracts.models import ContractVersion
 from engagements.documents.models import Document
+from engagements.runs.models import EngagementRun
+from engagements.runs.sides import Side, sides_of
 
 DIGEST = re.compile(r"(?:sha-?256[:=\s])?\s*([0-9a-f]{64})")
 CONTRACT_STATUS: dict[str, str] = {
@@ -36,6 +39,7 @@ class Verified:
     since: datetime
     status: str = ""
     document: Document | None = None
+    measurements: Sequence[Side] = ()
 
 
 def digest_in(text: str) -> str | None:
@@ -81,10 +85,18 @@ def _record(digest: str) -> Verified | None:
     if digest == record.sourceless_digest:
         what += ", without the kernel's source"
     key = record.signed_by
-    status = "unsigned" if key is None else f"signed by {key.name}, key {key.key_id}"
+    party = "the customer" if key is not None and key.owner else "the consultancy"
+    status = "unsigned" if key is None else f"signed by {key.name} of {party}, key {key.key_id}"
     if key is not None and key.revoked_at is not None:
         status += ", revoked since"
-    return Verified(digest, what, record.received_at, status)
+    return Verified(digest, what, record.received_at, status, measurements=_measurements(record))
+
+
+def _measurements(record: Record) -> list[Side]:
+    """Both measurements of the run with this record; none where one party measures."""
+    run = EngagementRun.objects.select_related("engagement__customer").filter(run=record.run_id)
+    found = run.first()
+    return sides_of(found) if found else []
 
 
 def _stated(digest: str) -> Verified | None:

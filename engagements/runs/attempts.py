@@ -9,8 +9,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from benchmarks.models import Record, Verdict
-from benchmarks.verdict.explanations import is_noise
+from benchmarks.models import Verdict
 from engagements import access
 from engagements.common.errors import ApplicationError
 from engagements.common.ratios import agreed
@@ -27,12 +26,13 @@ from engagements.runs import postings
 from engagements.runs.estimates import binding_estimate
 from engagements.runs.models import EngagementRun
 from engagements.runs.outcomes import (
-    FAILED,
     Outcome,
     Situation,
     counts_inconclusive,
     outcome_of,
 )
+from engagements.runs.pairs import Measured, measured_by_record, of_both
+from engagements.runs.summary import record_of
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
 from engagements.settlements.dispute_models import Dispute
@@ -48,31 +48,35 @@ def disqualifications(engagement: Engagement) -> int:
     """How many attempts were disqualified."""
     counted = acceptance_runs(engagement).filter(attempt__isnull=False)
     return counted.filter(
-        Q(repeat_verdict=Verdict.DISQUALIFIED)
-        | Q(repeat_verdict="", run__record__verdict=Verdict.DISQUALIFIED)
+        Q(repeat_verdict=Verdict.DISQUALIFIED) | Q(repeat_verdict="", decision=Verdict.DISQUALIFIED)
     ).count()
+
+
+def measured(run: EngagementRun) -> Measured:
+    """What the measurements of a concluded acceptance run decide together."""
+    contract = run.contract_version
+    assert contract is not None  # an acceptance run names its contract
+    found = [measured_by_record(record_of(each), float(contract.target)) for each in run.both]
+    return of_both(*found) if len(found) == 2 else found[0]
 
 
 def situation_of(run: EngagementRun, *, today: date | None = None) -> Situation:
     """Read the situation of an acceptance run from the database."""
     engagement, contract = run.engagement, run.contract_version
     assert contract is not None  # an acceptance run names its contract
-    record: Record | None = getattr(run.run, "record", None)
+    found = measured(run)
     day = today or timezone.localdate()
     rows = acceptance_runs(engagement).values_list(
-        "pk", "attempt", "is_noise_repeat", "run__record__verdict", "repeat_verdict"
+        "pk", "attempt", "is_noise_repeat", "decision", "repeat_verdict"
     )
     others = [_Other(*row) for row in rows if row[0] != run.pk]
     earlier = [each for each in others if each.pk < run.pk]
     counted = [each for each in earlier if each.attempt is not None]
     is_ended = engagement.stage != Stage.ACTIVE
     is_past = run.final_at is None and run.concluded_at is not None
-    target = float(contract.target)
     return Situation(
-        verdict=run.repeat_verdict or (record.verdict if record else FAILED),
-        is_noise=record is not None
-        and not run.repeat_verdict
-        and is_noise(record.verdict, record.low, record.high, target),
+        verdict=run.repeat_verdict or found.decision,
+        is_noise=found.is_noise and not run.repeat_verdict,
         today=day,
         last_day=time_box.ends_on(engagement),
         attempts=contract.acceptance_runs,
@@ -94,12 +98,12 @@ class _Other(NamedTuple):
     pk: int
     attempt: int | None
     is_noise_repeat: bool
-    record_verdict: str | None
+    decision: str
     repeat_verdict: str
 
     @property
-    def verdict(self) -> str | None:
-        return self.repeat_verdict or self.record_verdict
+    def verdict(self) -> str:
+        return self.repeat_verdict or self.decision
 
 
 def _is_paused(engagement: Engagement, day: date) -> bool:
@@ -121,20 +125,17 @@ def outcome_of_run(run: EngagementRun) -> Outcome:
     return outcome_of(situation_of(run))
 
 
-def decide(
-    engagement: Engagement, contract: ContractVersion, run: EngagementRun, record: Record
-) -> None:
+def decide(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:
     """Apply the outcome of a run to its engagement, both under the engagement's lock.
 
-    Saves the run's attempt and conclusion.
+    Saves the run's attempt, decision and conclusion.
     """
     outcome = outcome_of(situation_of(run))
     run.attempt, run.is_noise_repeat = outcome.attempt, outcome.repeats_noise
-    run.concluded_at = timezone.now()
     if outcome.stage != Stage.ACTIVE:
         run.final_at = run.concluded_at
-    run.save(update_fields=["attempt", "is_noise_repeat", "concluded_at", "final_at"])
-    if record.verdict == Verdict.DISQUALIFIED:
+    run.save(update_fields=["attempt", "is_noise_repeat", "decision", "concluded_at", "final_at"])
+    if run.decision == Verdict.DISQUALIFIED:
         _record_disqualified(engagement, run, outcome)
     if outcome.stage == Stage.MET:
         meet(engagement, contract, run)

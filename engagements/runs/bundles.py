@@ -18,8 +18,9 @@ WITHHELD = (
 
 def customer_may_have_source(run: EngagementRun) -> bool:
     """Whether the customer may download the source: after an acceptance run met the target."""
-    is_acceptance = run.purpose == EngagementRun.Purpose.ACCEPTANCE
-    return is_acceptance and verdict_of(run) == Verdict.MET
+    asked = run.request
+    is_acceptance = asked.purpose == EngagementRun.Purpose.ACCEPTANCE
+    return is_acceptance and verdict_of(asked) == Verdict.MET
 
 
 def may_have_source(*, run: EngagementRun, by: User) -> bool:
@@ -29,7 +30,7 @@ def may_have_source(*, run: EngagementRun, by: User) -> bool:
     """
     if is_staff_member(by) or customer_may_have_source(run):
         return True
-    released = run.disputes.filter(source_released_at__isnull=False, ended_at__isnull=True)
+    released = run.request.disputes.filter(source_released_at__isnull=False, ended_at__isnull=True)
     return released.exists() and may_sign(by, run.engagement.customer)
 
 

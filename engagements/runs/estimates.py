@@ -9,11 +9,15 @@ from benchmarks.models import Record
 from engagements.common.ratios import with_interval
 from engagements.engagement.models import Engagement
 from engagements.runs.models import EngagementRun
+from engagements.runs.summary import verdict_of
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The newest measured ratio of an engagement, with its interval and run."""
+    """The newest measured ratio of an engagement, with its interval and run.
+
+    Of two measurements the consultancy's; `verdict` is that of both, "" until they have ended.
+    """
 
     run: EngagementRun
     ratio: float
@@ -34,6 +38,7 @@ def latest_estimates(engagement_ids: Iterable[int]) -> dict[int, Estimate]:
         EngagementRun.objects.filter(
             engagement_id__in=list(engagement_ids), run__record__ratio__isnull=False
         )
+        .exclude(purpose=EngagementRun.Purpose.COUNTERPART)
         .select_related("run__record")
         .order_by("engagement_id", "-run__record__received_at")
         .distinct("engagement_id")
@@ -53,7 +58,7 @@ def estimate_of(run: EngagementRun) -> Estimate | None:
         low=record.low,
         high=record.high,
         target=float(record.summary["target"]),
-        verdict=record.verdict,
+        verdict=verdict_of(run),
     )
 
 

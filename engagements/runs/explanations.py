@@ -11,6 +11,8 @@ from benchmarks.verdict.explanations import reason as reason_of
 from engagements.runs import outcomes
 from engagements.runs.attempts import outcome_of_run
 from engagements.runs.models import EngagementRun
+from engagements.runs.pairs import Decision
+from engagements.runs.summary import awaits_other
 
 
 class Explanation(NamedTuple):
@@ -32,6 +34,8 @@ _TRIAL_HEADLINES: Final = {
     Verdict.INCONCLUSIVE: "Inconclusive",
     Verdict.INVALID: "Invalid",
     Verdict.DISQUALIFIED: "Disqualified",
+    Decision.DISAGREED: "The measurements disagree",
+    Decision.FAILED: "Failed",
 }
 _TONES: Final = {
     Verdict.MET: "good",
@@ -39,33 +43,58 @@ _TONES: Final = {
     Verdict.INCONCLUSIVE: "doubt",
     Verdict.INVALID: "doubt",
     Verdict.DISQUALIFIED: "bad",
+    Decision.DISAGREED: "doubt",
+    Decision.FAILED: "doubt",
 }
-_TRIAL: Final = "This was a trial run, without effect on a contract."
+_CONSEQUENCES: Final[dict[str, str]] = {
+    EngagementRun.Purpose.TRIAL: "This was a trial run, without effect on a contract.",
+    EngagementRun.Purpose.COUNTERPART: "This measurement by the customer’s runner counts together "
+    "with the consultancy’s, as one acceptance run.",
+}
+AWAITS_OTHER: Final = "Waits for the other party"
 
 
 def explain(run: EngagementRun, summary: Mapping[str, Any]) -> Explanation:
     """Explain the verdict in `summary` under the contract of `run`, and a repeat's in its place."""
     measured = Verdict(summary["verdict"])
-    verdict = Verdict(run.repeat_verdict or measured)
-    headline, consequence = _TRIAL_HEADLINES[verdict], _TRIAL
+    decision = Decision(run.repeat_verdict or run.decision or measured)
+    reason, observed = reason_of(summary), details(summary)
+    if run.repeat_verdict:
+        observed = []
+        old = Decision(run.decision or measured).label.lower()
+        reason = f"The verdict was {old}; the repeat of the run replaces it by {decision.label}."
+    if awaits_other(run):
+        consequence = "The verdict needs the measurement of the other party, which has not ended."
+        return Explanation(
+            AWAITS_OTHER, reason, observed, confidence(summary), consequence, "doubt"
+        )
+    headline, consequence = _TRIAL_HEADLINES[decision], _CONSEQUENCES.get(run.purpose, "")
     is_acceptance = run.purpose == EngagementRun.Purpose.ACCEPTANCE
     if is_acceptance and run.contract_version is not None:
         outcome = outcome_of_run(run)
         headline, consequence = outcome.headline, outcome.text
-    reason, observed = reason_of(summary), details(summary)
-    if run.repeat_verdict:
-        observed = []
-        old, new = measured.label.lower(), verdict.label.lower()
-        reason = f"The record’s verdict was {old}; the repeat of the run replaces it by {new}."
+    if run.counterpart is not None and not run.repeat_verdict:
+        reason = f"{_OF_BOTH[decision]} {reason}"
     return Explanation(
-        headline, reason, observed, confidence(summary), consequence, _TONES[verdict]
+        headline, reason, observed, confidence(summary), consequence, _TONES[decision]
     )
 
 
+_OF_BOTH: Final = {
+    **dict.fromkeys(Decision, "Both parties measured the same, and their intervals overlap."),
+    Decision.DISQUALIFIED: "Both parties’ referees disqualified the kernel.",
+    Decision.DISAGREED: "The verdicts of both parties differ, or their intervals do not overlap.",
+    Decision.INVALID: "One of the two measurements is invalid.",
+    Decision.FAILED: "One of the two measurements has no record.",
+}
+
+
 def headline_of(run: EngagementRun, verdict: str) -> str:
-    """The headline of a run with this verdict, or with that of its repeat, without a query."""
-    verdict = run.repeat_verdict or verdict
+    """The headline of a run whose record has this verdict, without a query."""
+    if awaits_other(run):
+        return AWAITS_OTHER
+    verdict = run.repeat_verdict or run.decision or verdict
     is_decided = run.concluded_at is not None
     if run.purpose == EngagementRun.Purpose.ACCEPTANCE and is_decided:
         return outcomes.headline(verdict, run.attempt, repeats_noise=run.is_noise_repeat)
-    return _TRIAL_HEADLINES[Verdict(verdict)]
+    return _TRIAL_HEADLINES[Decision(verdict)]

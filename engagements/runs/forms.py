@@ -30,7 +30,10 @@ class RunForm(forms.Form):
     `kept_name` and `kept_source`, so that it survives an error elsewhere in the form.
     """
 
-    purpose = forms.ChoiceField(choices=Purpose, widget=forms.RadioSelect)
+    purpose = forms.ChoiceField(
+        choices=[(each.value, each.label) for each in (Purpose.TRIAL, Purpose.ACCEPTANCE)],
+        widget=forms.RadioSelect,
+    )
     benchmark = BenchmarkField(
         Benchmark.objects.none(),
         required=False,
@@ -59,7 +62,7 @@ class RunForm(forms.Form):
         "will contain them, which proves that it was measured afterwards.",
     )
     place = forms.ChoiceField(
-        choices=Place,
+        choices=[(each.value, each.label) for each in (Place.HOUSE, Place.CUSTOMER)],
         initial=Place.HOUSE,
         label="Measured",
         help_text="Of trial runs: the contract says where acceptance runs are measured. The "

@@ -62,7 +62,7 @@ def run_row(run: EngagementRun) -> RunRow:
     """Return a run with its verdict, or its state before."""
     record = record_of(run)
     if record is not None:
-        return RunRow(run, verdict_of(run), headline_of(run, record.verdict))
+        return RunRow(run, verdict_of(run) or "running", headline_of(run, record.verdict))
     state = state_of(run.run)
     return RunRow(run, state, RUN_LABELS[state])
 

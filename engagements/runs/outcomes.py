@@ -9,6 +9,7 @@ show its words. tests/engagements/runs/test_outcomes.py walks the table.
     inconclusive       as the contract says          as the last or final attempt
       for noise        no, up to `noise_repeats`     no
     disqualified       yes                           as the last or final attempt
+    disagreed          yes                           only if declared final
     invalid, failed    no                            no
 
 An attempt that does not end the work decides nothing; the time-box ends it otherwise. Noise alone
@@ -26,8 +27,10 @@ from benchmarks.models import Verdict
 from engagements.common.dates import in_words
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Stage
+from engagements.runs.pairs import Decision
 
-FAILED = "failed"
+FAILED = Decision.FAILED
+DISAGREED = Decision.DISAGREED
 DISQUALIFICATIONS_FOR_CAUSE = 2
 REFUND = "Payments under the contract are refunded, less the cost of the audit."
 
@@ -46,9 +49,10 @@ class Money(StrEnum):
 class Situation:
     """An acceptance run under its contract, on the day `today`.
 
-    `verdict` is a Verdict or FAILED. `attempts_before` and `repeats_before` count earlier runs.
-    `is_final`: the consultancy declared the attempt final. `is_past`: something else has ended the
-    work since, or a later run was requested. `has_offer`: an amendment is on offer.
+    `verdict` is a Decision, or the verdict of a repeat. `attempts_before` and `repeats_before`
+    count earlier runs. `is_final`: the consultancy declared the attempt final. `is_past`: something
+    else has ended the work since, or a later run was requested. `has_offer`: an amendment is on
+    offer.
     """
 
     verdict: str
@@ -112,7 +116,8 @@ def _repeats_noise(situation: Situation) -> bool:
 def _counts(situation: Situation, repeats_noise: bool) -> bool:
     if situation.verdict == Verdict.INCONCLUSIVE:
         return situation.counts_inconclusive and not repeats_noise
-    return situation.verdict in (Verdict.MET, Verdict.MISSED, Verdict.DISQUALIFIED)
+    counting = (Decision.MET, Decision.MISSED, Decision.DISQUALIFIED, DISAGREED)
+    return situation.verdict in counting
 
 
 def _stage(situation: Situation, attempt: int | None) -> Stage:
@@ -120,7 +125,8 @@ def _stage(situation: Situation, attempt: int | None) -> Stage:
         return Stage.ACTIVE
     if situation.verdict == Verdict.MET:
         return Stage.MET
-    is_last = attempt >= situation.attempts or situation.is_final
+    is_last = attempt >= situation.attempts and situation.verdict != DISAGREED
+    is_last |= situation.is_final
     return Stage.MISSED if is_last else Stage.ACTIVE
 
 
@@ -137,11 +143,12 @@ def _money(situation: Situation, stage: Stage) -> Money:
     return Money.AFTER_TIME_BOX if is_over else Money.NONE
 
 
-_LABELS = {
+_LABELS: dict[str, str] = {
     Verdict.MET: "Target met",
     Verdict.MISSED: "Target missed",
     Verdict.DISQUALIFIED: "Disqualified: counts as an attempt",
     Verdict.INVALID: "Invalid: does not count",
+    DISAGREED: "The measurements disagree: counts as an attempt",
     FAILED: "Failed: does not count",
 }
 
@@ -168,6 +175,8 @@ def _sentences(
         return [*said, "The milestones that wait for the target are released."]
     if situation.verdict == Verdict.DISQUALIFIED:
         said.append(_disqualified(situation))
+    if situation.verdict == DISAGREED:
+        said.append("Either party may dispute the run; a repeat then decides.")
     if stage == Stage.MISSED:
         if situation.is_final and attempt != situation.attempts:
             said.append("The consultancy declared it final.")
@@ -175,7 +184,7 @@ def _sentences(
     elif situation.is_past:
         said.append("It decided nothing.")
     else:
-        said.append(_next(situation))
+        said.append(_next(situation, attempt))
     if money == Money.ON_HOLD:
         said.append("The result is disputed, so the settlement waits.")
     return said
@@ -199,11 +208,14 @@ def _disqualified(situation: Situation) -> str:
     )
 
 
-def _next(situation: Situation) -> str:
+def _next(situation: Situation, attempt: int | None) -> str:
     if situation.today > situation.last_day:
         unless = ", unless the amendment on offer adds time" if situation.has_offer else ""
         return f"The time-box has ended without a met target: the settlement follows{unless}."
-    if situation.today == situation.last_day:
+    if attempt == situation.attempts:
+        until = in_words(situation.last_day)
+        text = f"It was the last one: without a met target the settlement follows after {until}."
+    elif situation.today == situation.last_day:
         text = "It decides nothing yet: another run may be requested today, the last day."
     else:
         until = in_words(situation.last_day)

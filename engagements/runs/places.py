@@ -1,4 +1,4 @@
-"""Where a run is measured: on the consultancy's machines or by the customer's runners."""
+"""Where a run is measured: on the consultancy's machines, by the customer's runners, or both."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def has_runner(customer: Customer) -> bool:
 
 
 def measured_by(place: str, customer: Customer) -> str:
-    """The party that measures at `place` for `customer`."""
+    """The party that makes the run at `place` for `customer`; of both, the consultancy's."""
     return party(customer if place == Place.CUSTOMER else None)

@@ -26,6 +26,7 @@ from engagements.runs.labels import PHASE_LABELS, RUN_LABELS, state_of
 from engagements.runs.live import live_of
 from engagements.runs.measured import measured_words
 from engagements.runs.models import EngagementRun
+from engagements.runs.sides import sides_of
 from engagements.runs.summary import record_of, verdict_of
 
 # name: (drawing function, alt text, title, caption)
@@ -120,7 +121,7 @@ def _candidate_name(run: EngagementRun) -> str:
 def _run(request: HttpRequest, reference: str, pk: int) -> EngagementRun:
     """Return an acceptance run that this user may see. Trials are not shown in the portal."""
     run = access.run_for(request.user, reference, pk)
-    if run.purpose != EngagementRun.Purpose.ACCEPTANCE:
+    if run.purpose == EngagementRun.Purpose.TRIAL:
         raise Http404("No such run.")
     return run
 
@@ -135,6 +136,7 @@ def _live(run: EngagementRun) -> dict[str, Any]:
         "live": None if run.run.is_concluded else live_of(run.run),
         "phase": PHASE_LABELS.get(str(progress.get("phase")), "In progress"),
         "live_url": reverse("portal-run-live", args=[run.engagement.reference, run.pk]),
+        "sides": sides_of(run),
     }
 
 
@@ -148,7 +150,7 @@ def _measured(run: EngagementRun, by: User) -> dict[str, Any]:
     return {
         "record": record,
         "verdict_label": explained.headline,
-        "shown_verdict": verdict_of(run),
+        "shown_verdict": verdict_of(run) or "running",
         "explained": explained,
         "measured": measured_words(estimate) if estimate else None,
         "summary": record.summary,

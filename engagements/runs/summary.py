@@ -18,15 +18,26 @@ def record_of(run: EngagementRun) -> Record | None:
 
 
 def verdict_of(run: EngagementRun) -> str:
-    """Return the verdict of a measured run: that of a repeat, where one replaced it; else ""."""
+    """Return the verdict of a run: of a repeat, its decision, or its record's; "" before it."""
+    if awaits_other(run):
+        return ""
     record = record_of(run)
-    return run.repeat_verdict or (record.verdict if record else "")
+    return run.repeat_verdict or run.decision or (record.verdict if record else "")
+
+
+def awaits_other(run: EngagementRun) -> bool:
+    """Whether a run is decided by two measurements, of which one has not ended."""
+    return run.counterpart_id is not None and run.concluded_at is None
 
 
 def runs_for_summary() -> QuerySet[EngagementRun]:
     """Runs with everything that `RunSummary` reads, to prefetch."""
     return EngagementRun.objects.select_related(
-        "run__record", "run__solution", "requested_by", "contract_version"
+        "run__record",
+        "run__solution",
+        "requested_by",
+        "contract_version",
+        "counterpart__run__record",
     ).defer("run__solution__source", "contract_version__canonical")
 
 

@@ -71,7 +71,7 @@ ATTEMPT_SEALED = Trigger(
 # The counted outcome of a run is fixed, until a repeat replaces a verdict of the engagement.
 CONCLUDED = ReadOnly(
     name="concluded",
-    fields=["is_noise_repeat", "concluded_at"],
+    fields=["is_noise_repeat", "concluded_at", "decision"],
     condition=pgtrigger.Q(old__concluded_at__isnull=False),
 )
 RECOUNTED = Trigger(
@@ -118,6 +118,62 @@ REPEATED = Trigger(
     IF NOT EXISTS (SELECT 1 FROM engagements_measurementdispute WHERE run_id = NEW.id
                    AND state = 'replaced' AND new_verdict = NEW.repeat_verdict) THEN
         {refuse("engagementrun.repeated", "Only the repeat of a run replaces its verdict.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+# The runs of a request are of one candidate on one benchmark, each measured by one of the parties,
+# and there are two of them exactly where the contract says so.
+PAIRED = Trigger(
+    name="paired",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    condition=pgtrigger.Q(new__purpose="acceptance"),
+    func=f"""
+    IF (NEW.counterpart_id IS NOT NULL) IS DISTINCT FROM (
+        SELECT place = 'both' FROM engagements_contractversion WHERE id = NEW.contract_version_id
+    ) THEN
+        {refuse("run.pair", "Two runs are made where the contract says that both parties measure.")}
+    END IF;
+    IF NEW.counterpart_id IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM engagements_engagementrun other
+        JOIN benchmarks_run theirs ON theirs.id = other.run_id
+        JOIN benchmarks_run ours ON ours.id = NEW.run_id
+        WHERE other.id = NEW.counterpart_id AND other.purpose = 'counterpart'
+          AND other.engagement_id = NEW.engagement_id
+          AND other.contract_version_id = NEW.contract_version_id
+          AND theirs.benchmark_id = ours.benchmark_id AND theirs.solution_id = ours.solution_id
+          AND ours.measured_by = '' AND theirs.measured_by <> ''
+    ) THEN
+        {refuse("run.other_counterpart", "A counterpart measures the same by the other party.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+COUNTERPART_HELD = ReadOnly(name="counterpart_held", fields=["counterpart"])
+
+# A decision is that of the records: of the only one, or of both where they agree.
+DECIDED_BY_RECORDS = Trigger(
+    name="decided_by_records",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert | pgtrigger.Update,
+    condition=pgtrigger.Condition("NEW.decision IN ('met', 'missed', 'disqualified')"),
+    func=f"""
+    IF EXISTS (
+        SELECT 1 FROM (
+            SELECT NEW.run_id AS id UNION ALL
+            SELECT run_id FROM engagements_engagementrun WHERE id = NEW.counterpart_id
+        ) measured
+        LEFT JOIN benchmarks_record record ON record.run_id = measured.id
+        WHERE record.verdict IS DISTINCT FROM NEW.decision
+    ) OR (NEW.decision <> 'disqualified' AND EXISTS (
+        SELECT 1 FROM engagements_engagementrun other
+        JOIN benchmarks_record theirs ON theirs.run_id = other.run_id
+        JOIN benchmarks_record ours ON ours.run_id = NEW.run_id
+        WHERE other.id = NEW.counterpart_id AND (theirs.low > ours.high OR ours.low > theirs.high)
+    )) THEN
+        {refuse("run.decided_otherwise", "The records of this run do not decide so.")}
     END IF;
     RETURN NEW;
     """,

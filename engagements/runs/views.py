@@ -31,6 +31,7 @@ from engagements.runs.labels import RUN_LABELS, state_of
 from engagements.runs.live import live_of
 from engagements.runs.models import EngagementRun
 from engagements.runs.places import has_runner
+from engagements.runs.sides import sides_of
 from engagements.runs.sources import source_of
 from engagements.runs.summary import RunSummary, record_of, run_summary_of, verdict_of
 from kernels import catalogue
@@ -159,6 +160,7 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
         "damage": "",
         "state": state_of(run.run),
         "state_label": RUN_LABELS[state_of(run.run)],
+        "sides": sides_of(run),
     }
     if record is None:
         return context

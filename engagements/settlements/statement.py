@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import QuerySet
 
-from benchmarks.models import Verdict
+from benchmarks.models import Record
 from benchmarks.records.canonical import canonical, digest_of_bytes
 from benchmarks.verdict.explanations import level, shown_level
 from engagements.billing.models import Invoice
@@ -25,6 +25,9 @@ from engagements.documents.registry import Subject
 from engagements.documents.renderable import Enclosure, RenderableDocument
 from engagements.settlements.models import Settlement
 from engagements.settlements.statement_steps import steps_to
+
+if TYPE_CHECKING:
+    from engagements.runs.models import EngagementRun
 
 NOUN = "settlement"
 SCHEMA = "twofold.settlement/2"
@@ -215,6 +218,15 @@ def _signed_on(settlement: Settlement) -> str:
     return in_words(last.accepted_at) if last else "not accepted"
 
 
+def _by_customer(run: EngagementRun) -> str:
+    """What the customer's runner measured, where both parties measure; else ""."""
+    record: Record | None = getattr(getattr(run.counterpart, "run", None), "record", None)
+    if record is None:
+        return ""
+    verdict = record.get_verdict_display().lower()
+    return f"{ratios.with_interval(record.ratio, record.low, record.high)}, {verdict}"
+
+
 def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
     """Return the acceptance run that missed the target; None where the time-box ended."""
     if settlement.reason != Settlement.Reason.MISSED:
@@ -226,8 +238,9 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
     record = run.run.record
     return {
         "name": f"run {run.run_id}",
-        "verdict": record.get_verdict_display().lower()
-        + (", which counts as missed" if record.verdict == Verdict.INCONCLUSIVE else ""),
+        "verdict": run.get_decision_display().lower()
+        + (", which counts as missed" if run.counts_as_missed else ""),
+        "theirs": _by_customer(run),
         "ratio": ratios.measured(record.ratio),
         "interval": "none"
         if record.low is None

@@ -97,19 +97,16 @@ CHECK_GROUNDS = Trigger(
     IF NEW.reason = 'missed' AND NOT EXISTS (
         SELECT 1 FROM engagements_engagementrun run
         JOIN engagements_contractversion contract ON contract.engagement_id = run.engagement_id
-        JOIN benchmarks_record record ON record.run_id = run.run_id
         WHERE contract.id = NEW.contract_version_id AND run.final_at IS NOT NULL
-          AND coalesce(nullif(run.repeat_verdict, ''), record.verdict) <> 'met'
+          AND coalesce(nullif(run.repeat_verdict, ''), run.decision) <> 'met'
     ) THEN
         {refuse("settlement.no_final_attempt", "No attempt of this contract is final.")}
     END IF;
     IF NEW.reason = 'cause' AND (
         SELECT count(*) FROM engagements_engagementrun run
         JOIN engagements_contractversion contract ON contract.engagement_id = run.engagement_id
-        JOIN benchmarks_record record ON record.run_id = run.run_id
-        WHERE contract.id = NEW.contract_version_id AND run.purpose = 'acceptance'
-          AND run.attempt IS NOT NULL
-          AND coalesce(nullif(run.repeat_verdict, ''), record.verdict) = 'disqualified'
+        WHERE contract.id = NEW.contract_version_id AND run.attempt IS NOT NULL
+          AND coalesce(nullif(run.repeat_verdict, ''), run.decision) = 'disqualified'
     ) < 2 THEN
         {refuse("settlement.no_cause", "A cause is two disqualified acceptance runs.")}
     END IF;

@@ -14,6 +14,7 @@ from engagements.common.dates import in_words
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion, Party
 from engagements.engagement.models import Stage
+from engagements.runs.models import EngagementRun
 from engagements.settlements import labels as settlement_labels
 from engagements.settlements.models import Settlement
 from engagements.workbench.summary import EngagementSummary
@@ -142,6 +143,15 @@ def _active(summary: EngagementSummary) -> Next:
         )
     if summary.open_version is not None:
         return _amending(summary, summary.open_version)
+    if (last := _last_attempt(summary)) is not None:
+        return Next(
+            US,
+            "Both measurements of the last attempt disagree. Dispute it for a repeat, or declare "
+            "it final.",
+            tone="doubt",
+            url=reverse("run", args=[summary.engagement.reference, last.pk]),
+            action="Open run",
+        )
     if summary.clock is not None and summary.clock.is_paused:
         return Next(
             summary.clock.waited_for,
@@ -151,6 +161,14 @@ def _active(summary: EngagementSummary) -> Next:
             tone="doubt",
         )
     return Next(US, _work(summary), url=_page("run-request", summary), action="Request run")
+
+
+def _last_attempt(summary: EngagementSummary) -> EngagementRun | None:
+    """The attempt that used up the last one and left the work open; None while any is left."""
+    contract = summary.in_force
+    if contract is None or summary.attempts_used < contract.acceptance_runs:
+        return None
+    return next(run for run in summary.runs if run.attempt == contract.acceptance_runs)
 
 
 def _settles_on(summary: EngagementSummary) -> date:

@@ -19,7 +19,7 @@ from uuid import uuid4
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.models import Benchmark, Record, Run, Solution
+from benchmarks.models import Benchmark, Record, Run, SigningKey, Solution
 from benchmarks.services import benchmarks
 from engagements.audit import overrides
 from engagements.audit import services as audits
@@ -290,7 +290,12 @@ def received(*, confirmed_by: User, **figures: Any) -> Payment:
     return payments.confirm(payment=payments.record(**figures), by=confirmed_by)
 
 
-def measured(asked: EngagementRun, verdict: str) -> EngagementRun:
+def measured(
+    asked: EngagementRun,
+    verdict: str,
+    ratio: float | None = None,
+    signed_by: SigningKey | None = None,
+) -> EngagementRun:
     """Conclude the run itself, with a stored record of this verdict.
 
     "failed" has no record; "noisy" is inconclusive above the target."""
@@ -302,7 +307,8 @@ def measured(asked: EngagementRun, verdict: str) -> EngagementRun:
         finished_at=timezone.now(),
     )
     if not failed:
-        ratio = {"met": 2.4, "missed": 1.1, "inconclusive": 2.0, "noisy": 2.4}.get(verdict)
+        usual = {"met": 2.4, "missed": 1.1, "inconclusive": 2.0, "noisy": 2.4}
+        ratio = ratio or usual.get(verdict)
         verdict = "inconclusive" if verdict == "noisy" else verdict
         Record.objects.create(
             run_id=asked.run_id,
@@ -322,6 +328,7 @@ def measured(asked: EngagementRun, verdict: str) -> EngagementRun:
                 "high": ratio and ratio + 0.1,
             },
             device_name="CPU",
+            signed_by=signed_by,
         )
     return EngagementRun.objects.get(pk=asked.pk)
 

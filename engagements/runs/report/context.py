@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 
 from benchmarks import queries
 from benchmarks.records.canonical import canonical
@@ -21,20 +22,29 @@ from engagements.runs.bundles import WITHHELD, customer_may_have_source, record_
 from engagements.runs.explanations import explain
 from engagements.runs.models import EngagementRun
 from engagements.runs.report import measured, pictures
+from engagements.runs.sides import sides_of
+from engagements.runs.summary import record_of
 
 NOUN = "run"
 
 
 def due() -> Iterator[Subject]:
-    """Yield every run that has a record."""
-    recorded = EngagementRun.objects.filter(run__record__isnull=False)
+    """Yield every run that has a record; one report covers both measurements of a run."""
+    recorded = EngagementRun.objects.filter(run__record__isnull=False).exclude(
+        Q(purpose=EngagementRun.Purpose.COUNTERPART)
+        | Q(counterpart__isnull=False, concluded_at__isnull=True)
+    )
     return (Subject(NOUN, pk) for pk in recorded.values_list("pk", flat=True))
 
 
 def compose(subject: Subject) -> RenderableDocument:
     """Compose the report of a measured run. Raises an error without a readable record."""
     asked = EngagementRun.objects.select_related(
-        "engagement__customer", "contract_version", "run__record", "requested_by"
+        "engagement__customer",
+        "contract_version",
+        "run__record",
+        "requested_by",
+        "counterpart__run__record",
     ).get(pk=subject.pk)
     if not hasattr(asked.run, "record"):
         raise ApplicationError(
@@ -69,9 +79,20 @@ def compose(subject: Subject) -> RenderableDocument:
                 record_bytes(run=asked, with_source=with_source),
                 "Every sample, with the environment",
             ),
+            *_customer_record(asked, with_source=with_source),
         ),
         for_customer=asked.purpose == EngagementRun.Purpose.ACCEPTANCE,
     )
+
+
+def _customer_record(asked: EngagementRun, *, with_source: bool) -> Iterator[Enclosure]:
+    """The record of the customer's runner, where both parties measured."""
+    if asked.counterpart is not None and record_of(asked.counterpart) is not None:
+        yield Enclosure(
+            "customer-record.json",
+            record_bytes(run=asked.counterpart, with_source=with_source),
+            "The record of the customer’s runner",
+        )
 
 
 def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
@@ -103,6 +124,7 @@ def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
         "protections": measured.protections(record),
         "digests": measured.digests(record),
         "signer": asked.run.record.signed_by,
+        "sides": sides_of(asked),
         "findings": record["findings"],
         "pictures": pictures.of(record),
         "has_roof": pictures.has_roof(record),

@@ -65,7 +65,7 @@ OPTIONS: dict[str, list[Any]] = {
     "run_notice_days": [0, 5],
     "noise_repeats": [0, 1, 3],
     "inconclusive": ["missed", "repeat"],
-    "place": ["house", "customer"],
+    "place": ["house", "customer", "both"],
     "expert": ["", "Dr. Ada Example, Example Labs"],
     "bands": [True, False],
 }
@@ -240,6 +240,9 @@ def check_variants(options: dict[str, Any], everything: str) -> None:
         "uses up no attempt and may be repeated": options["inconclusive"] == "repeat",
         "signed with the consultancy’s key": options["place"] == "house",
         "signed with the customer’s key": options["place"] == "customer",
+        "is measured twice": options["place"] == "both",
+        "one measurement by each party": options["place"] == "both",
+        "After a disagreement of both records": options["place"] == "both",
         "gives notice of an acceptance run": bool(options["run_notice_days"]),
         "only because of noise": bool(options["noise_repeats"]),
         "the chamber of commerce": not options["expert"],

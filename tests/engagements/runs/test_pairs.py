@@ -1,0 +1,221 @@
+"""Both parties measure a run: one request, two runs, two records, one decision."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import IntegrityError, connection
+from django.test import Client
+from django.urls import reverse
+
+from benchmarks.models import SigningKey
+from benchmarks.records import signatures
+from benchmarks.services import keys
+from benchmarks.services import runs as measuring
+from engagements import tasks
+from engagements.common.ratios import with_interval
+from engagements.contracts.models import ContractVersion
+from engagements.disputes import services as disputes
+from engagements.runners import services as runners
+from engagements.runs import attempts
+from engagements.runs import services as runs
+from engagements.runs.models import EngagementRun
+from engagements.runs.pairs import Decision, Measured, of_both
+from tests.engagements.world import World, fresh, measured, undone
+from tests.errors import declined
+
+KINDS = {
+    "met": Measured(Decision.MET, 2.3, 2.5),
+    "met elsewhere": Measured(Decision.MET, 3.3, 3.5),
+    "missed": Measured(Decision.MISSED, 1.0, 1.2),
+    "inconclusive": Measured(Decision.INCONCLUSIVE, 1.9, 2.4),
+    "noise": Measured(Decision.INCONCLUSIVE, 2.2, 2.6, is_noise=True),
+    "invalid": Measured(Decision.INVALID),
+    "disqualified": Measured(Decision.DISQUALIFIED),
+    "failed": Measured(Decision.FAILED),
+}
+# A missing or an invalid record decides nothing; the rest must agree.
+AGREE = {
+    ("met", "met"): "met",
+    ("met elsewhere", "met elsewhere"): "met",
+    ("missed", "missed"): "missed",
+    ("inconclusive", "inconclusive"): "inconclusive",
+    ("disqualified", "disqualified"): "disqualified",
+    **{
+        pair: "inconclusive"
+        for other in ("met", "met elsewhere", "missed", "inconclusive", "noise")
+        for pair in (("noise", other), (other, "noise"))
+    },
+}
+
+
+@pytest.mark.parametrize(("ours", "theirs"), list(product(KINDS, KINDS)))
+def test_every_kind_of_pair_has_its_decision(ours: str, theirs: str) -> None:
+    found = of_both(KINDS[ours], KINDS[theirs])
+    pair = {ours, theirs}
+    expected = (
+        "failed"
+        if "failed" in pair
+        else "invalid"
+        if "invalid" in pair
+        else AGREE.get((ours, theirs), "disagreed")
+    )
+    assert found.decision == expected
+    assert (found.low, found.high) == (KINDS[ours].low, KINDS[ours].high)
+    assert found.is_noise == ("noise" in pair)
+
+
+@pytest.fixture
+def key(world: World, tmp_path: Path) -> SigningKey:
+    """The key of the customer's started runner."""
+    runner, _ = runners.register(name="box", by=world.signatory, customer=world.customer)
+    public = signatures.make_key(tmp_path / "key").public.pem()
+    runner = runners.introduce(runner=runner, device="cpu", device_name="CPU", public_key=public)
+    assert runner.key is not None
+    return runner.key
+
+
+@pytest.fixture
+def contract(world: World, key: SigningKey) -> ContractVersion:
+    """A contract that both parties measure."""
+    return world.active(place="both", acceptance_runs=3)
+
+
+def concluded(world: World, contract: ContractVersion, ours: Any, theirs: Any) -> EngagementRun:
+    asked = world.request(contract)
+    measured(asked, *ours)
+    assert asked.counterpart is not None
+    return runs.conclude(run=measured(asked.counterpart, *theirs))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "decision", "attempt", "stage"),
+    [
+        (["met"], ["met"], "met", 1, "met"),
+        (["met"], ["met", 5.0], "disagreed", 1, "active"),
+        (["met"], ["missed"], "disagreed", 1, "active"),
+        (["noisy"], ["met"], "inconclusive", None, "active"),
+        (["failed"], ["met"], "failed", None, "active"),
+        (["met"], ["failed"], "failed", None, "active"),
+        (["met"], ["invalid"], "invalid", None, "active"),
+        (["disqualified"], ["disqualified"], "disqualified", 1, "active"),
+    ],
+)
+def test_a_pair_is_one_attempt_with_one_decision(
+    world: World,
+    contract: ContractVersion,
+    ours: list[Any],
+    theirs: list[Any],
+    decision: str,
+    attempt: int | None,
+    stage: str,
+) -> None:
+    run = concluded(world, contract, ours, theirs)
+    assert (run.decision, run.attempt) == (decision, attempt)
+    assert fresh(contract.engagement).stage == stage
+    assert run.counterpart is not None
+    assert (run.counterpart.attempt, run.counterpart.decision) == (None, "")
+    assert run.counterpart.concluded_at == run.concluded_at
+    verb = "run.failed" if "failed" in (*ours, *theirs) else "run.concluded"
+    assert contract.engagement.events.filter(verb=verb).count() == 1
+
+
+def test_one_measurement_alone_decides_nothing(world: World, contract: ContractVersion) -> None:
+    asked = measured(world.request(contract), "met")
+    assert asked.counterpart is not None
+    tasks.conclude_run(asked.run_id)
+    tasks.sweep()
+    asked.refresh_from_db()
+    assert (asked.concluded_at, asked.decision) == (None, "")
+    assert fresh(contract.engagement).stage == "active"
+    with declined("run.acceptance_in_progress"):
+        world.request(contract)
+    with declined("run.acceptance_running"):
+        runs.cancel(run=asked.counterpart, by=world.consultant)
+
+
+def test_a_pair_is_cancelled_as_a_whole(world: World, contract: ContractVersion) -> None:
+    asked = world.request(contract)
+    assert asked.counterpart is not None
+    runs.cancel(run=asked.counterpart, by=world.consultant)
+    runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
+    rows = EngagementRun.objects.filter(engagement=contract.engagement)
+    assert {(row.run.state, row.concluded_at is None) for row in rows} == {("failed", False)}
+
+
+def test_the_last_attempt_that_disagrees_waits_for_a_repeat(world: World, key: SigningKey) -> None:
+    contract = world.active(place="both", acceptance_runs=1)
+    run = concluded(world, contract, ["met"], ["missed"])
+    assert fresh(contract.engagement).stage == "active"
+    with declined("run.attempts_used_up"):
+        world.request(contract)
+    assert disputes.blocking_error(run) is None
+    attempts.declare_final(run=run, by=world.consultant)
+    assert fresh(contract.engagement).stage == "missed"
+
+
+ATTACKS = {
+    "engagementrun.concluded": "decision = 'met'",
+    "engagementrun.counterpart_held": "counterpart_id = NULL",
+    "run.decided_otherwise": "decision = 'met', concluded_at = now()",
+}
+
+
+def test_the_database_holds_the_pair(world: World, contract: ContractVersion) -> None:
+    asked = measured(world.request(contract), "met")
+    assert asked.counterpart is not None
+    measured(asked.counterpart, "met", 5.0)
+
+    def attack(code: str) -> None:
+        with undone(), pytest.raises(IntegrityError) as refused, connection.cursor() as cursor:
+            cursor.execute(
+                f"UPDATE engagements_engagementrun SET {ATTACKS[code]} WHERE id = %s", [asked.pk]
+            )
+        assert refused.value.__cause__.diag.constraint_name == code  # type: ignore[union-attr]
+
+    attack("run.decided_otherwise")
+    attack("engagementrun.counterpart_held")
+    runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
+    attack("engagementrun.concluded")
+    alone = EngagementRun(
+        engagement=contract.engagement,
+        contract_version=contract,
+        purpose="acceptance",
+        requested_by=world.consultant,
+        run=measuring.request(
+            benchmark=contract.benchmark, solution=world.solution, request_key=uuid4()
+        ),
+    )
+    with undone(), pytest.raises(IntegrityError) as refused:
+        alone.save()
+    assert refused.value.__cause__.diag.constraint_name == "run.pair"  # type: ignore[union-attr]
+
+
+def test_both_parties_see_both_figures(
+    world: World, contract: ContractVersion, client: Client
+) -> None:
+    run = concluded(world, contract, ["met"], ["missed"])
+    assert run.counterpart is not None
+    reference = contract.engagement.reference
+    pages = [("run", world.consultant), ("portal-run", world.viewer)]
+    for (page, user), shown in product(pages, (run, run.counterpart)):
+        client.force_login(user)
+        text = client.get(reverse(page, args=[reference, shown.pk])).content.decode()
+        assert with_interval(2.4, 2.3, 2.5) in text, page
+        assert with_interval(1.1, 1.0, 1.2) in text, page
+        other = run.counterpart if shown == run else run
+        assert reverse(page, args=[reference, other.pk]) in text
+        client.force_login(world.stranger)
+        assert client.get(reverse(page, args=[reference, shown.pk])).status_code == 404
+
+
+def test_a_revoked_key_of_either_party_asks_for_a_review(
+    world: World, contract: ContractVersion, key: SigningKey
+) -> None:
+    concluded(world, contract, ["met"], ["met", 2.4, key])
+    keys.revoke(key_id=key.key_id, by="the tests")
+    assert contract.engagement.events.filter(verb="run.key_revoked").count() == 1

@@ -61,21 +61,26 @@ class _Lane:
         return 8
 
 
+def _empty_rounds(usual_us: tuple[float, ...], each: int) -> list[float]:
+    """Before and after: of `each`, all but one interrupted by other work on the processor."""
+    return [us for usual in usual_us for us in [*[usual + BUSY_US] * (each - 1), usual]]
+
+
 def _measured(
-    *medians_us: float,
+    *usual_us: float,
     beside_us: float | None = None,
     rounds: int = 4,
     chain_us: float | None = None,
 ) -> dict[str, Any]:
-    """An entry of so many rounds, with the median of each side's empty ones before, then after."""
+    """An entry of so many rounds, with the quickest of the empty ones before, then after."""
     state: Any = SimpleNamespace(layout=SimpleNamespace(nbytes=64))
     protocol = {"warmup_rounds": 1, "warmup_ms": 0.0}
-    setting: Any = SimpleNamespace(phases=Phases(), protocol=protocol)
+    device = SimpleNamespace(kind="cpu")
+    setting: Any = SimpleNamespace(phases=Phases(), protocol=protocol, device=device)
     each = pairs._EMPTY_ROUNDS if beside_us is None else pairs._EMPTY_ROUNDS_BESIDE_PARTS
     ran: list[str] = []
     lanes: Any = {
-        role: _Lane(role, iter([us for us in medians_us for _ in range(each)]), beside_us, ran)
-        for role in CALLS_US
+        role: _Lane(role, iter(_empty_rounds(usual_us, each)), beside_us, ran) for role in CALLS_US
     }
     seen: list[float] = []
     pair = pairs._Pair(setting, lanes, state, RoundPlan(rounds=rounds), chain_us)
@@ -83,8 +88,8 @@ def _measured(
 
 
 def test_a_machine_busy_before_or_after_the_rounds_takes_no_more_off_them() -> None:
-    for medians_us in ((BUSY_US, EMPTY_US), (EMPTY_US, BUSY_US)):
-        entry = _measured(*medians_us)
+    for usual_us in ((BUSY_US, EMPTY_US), (EMPTY_US, BUSY_US)):
+        entry = _measured(*usual_us)
         assert entry["overhead_us"] == EMPTY_US
         for taken in entry["rounds"]:
             assert taken["baseline_us"] == CALLS_US["baseline"] / CALLS

@@ -142,20 +142,22 @@ class _Pair:
         return entry
 
     def _empty_us(self) -> float:
-        """The fixed cost of an empty round: the lower of the sides' medians, for both.
+        """The fixed cost of an empty round: the lower of the sides' usual ones, for both.
 
-        The lower, because a candidate could answer empty rounds slowly to have more subtracted.
+        The lower, because a candidate could answer empty rounds slowly to have more subtracted. On
+        a processor each side's quickest: other work there lengthens most of them, some to several
+        times a whole round, which then cannot be measured.
         """
+        usual = min if self._setting.device.kind == "cpu" else statistics.median
         count = (
             _EMPTY_ROUNDS_BESIDE_PARTS
             if self._workload_sides["baseline"].has_parts
             else _EMPTY_ROUNDS
         )
-        medians = [
-            statistics.median(workload_side.empty_round_us() for _ in range(count))
+        return min(
+            usual([workload_side.empty_round_us() for _ in range(count)])
             for workload_side in self._workload_sides.values()
-        ]
-        return min(medians)
+        )
 
     def warm_up(self) -> None:
         """Run the rounds and the time of both sides that the protocol asks for as warm-up.

@@ -54,11 +54,13 @@ class SideProcess:
         self._stops_when_idle = stops_when_idle
         self._sandbox = sandbox
         sandbox.make_scratch(scratch)
-        self._log = (scratch.parent / f"{scratch.name}.log").open("w+b")
+        self._log = scratch.parent / f"{scratch.name}.log"
         pairs = [Channel.pair() for _ in range(channels)]
         self._channels = [ours for ours, _ in pairs]
         with contextlib.ExitStack() as stack:
             theirs = [stack.enter_context(each).fileno() for _, each in pairs]
+            # The side's alone: a candidate can change the flags and the position of an open file.
+            log = stack.enter_context(self._log.open("wb"))
             inner = [sys.executable, *python_arguments(self._module)]
             for descriptor in theirs:
                 inner += ["--channel", str(descriptor)]
@@ -69,7 +71,7 @@ class SideProcess:
                     scratch=scratch, cache=sandbox.cache, threads=threads
                 ),
                 stdin=subprocess.DEVNULL,
-                stdout=self._log,
+                stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=theirs,
                 start_new_session=True,
@@ -109,7 +111,6 @@ class SideProcess:
         self.end()
         for channel in self._channels:
             channel.close()
-        self._log.close()
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -286,9 +287,9 @@ class SideProcess:
         return printable.lines(self._tail(), _TAIL_BYTES)
 
     def _tail(self) -> str:
-        size = self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, size - _TAIL_BYTES))
-        return self._log.read().decode(errors="replace")
+        with self._log.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            return log.read(_TAIL_BYTES).decode(errors="replace")
 
     def _last_lines(self) -> str:
         text = self._tail()

@@ -8,11 +8,11 @@ from decimal import Decimal
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 
 from engagements.billing.balances import issued_invoices
 from engagements.billing.milestones import MilestoneLine, lines_of
-from engagements.billing.models import Invoice
+from engagements.billing.models import Invoice, InvoiceLine
 from engagements.contracts.milestones.models import Milestone
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
@@ -41,9 +41,14 @@ class ToBill:
 
 def engagements_to_bill() -> QuerySet[Engagement]:
     """Engagements with undrafted released milestones, the longest released first."""
-    # One pass over the milestones instead of a subquery for each engagement.
+    # One pass over the released milestones instead of a subquery for each engagement.
+    drafted = InvoiceLine.objects.filter(
+        milestone=OuterRef("contracts__milestones"), invoice__state=Invoice.State.DRAFT
+    )
     return (
-        Engagement.objects.filter(contracts__milestones__in=_undrafted())
+        Engagement.objects.filter(
+            ~Exists(drafted), contracts__milestones__state=Milestone.State.RELEASED
+        )
         .annotate(released_at=Min("contracts__milestones__released_at"))
         .order_by("released_at", "pk")
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count
+from django.db.models import Count, OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -20,14 +20,19 @@ from engagements.people.models import Customer, Membership
 PER_PAGE = 50
 
 
+def _count_of(relation: str) -> Subquery:
+    """The number of a customer's related rows, counted for the rows of the page alone."""
+    counted = Customer.objects.filter(pk=OuterRef("pk")).values(count=Count(relation))
+    return Subquery(counted)
+
+
 @consultant_page
 @require_safe
 def customer_list(request: HttpRequest) -> HttpResponse:
     """List customers; `q` finds them by name."""
     text = request.GET.get("q", "").strip()
     found = Customer.objects.annotate(
-        engagement_count=Count("engagements", distinct=True),
-        people_count=Count("memberships", distinct=True),
+        engagement_count=_count_of("engagements"), people_count=_count_of("memberships")
     )
     if text:
         found = found.filter(name__icontains=text)

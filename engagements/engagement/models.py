@@ -64,6 +64,10 @@ class Engagement(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-opened_at", "-pk"]
+        # The board shows the first rows of each stage.
+        indexes: ClassVar = [
+            models.Index(fields=["stage", "stage_since", "id"], name="engagement_by_stage")
+        ]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(stage__in=Stage.values),

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, F, Q, QuerySet, Window
-from django.db.models.functions import RowNumber
+from django.db.models import Count, Q, QuerySet
 
 from engagements import access
 from engagements.engagement.models import Engagement, Stage
@@ -70,10 +69,15 @@ def _groups(
 ) -> list[Group]:
     engagements = _found(user, stages, text, lead)
     counts = dict(engagements.order_by().values_list("stage").annotate(Count("pk")))
-    place = Window(RowNumber(), partition_by=F("stage"), order_by=["stage_since", "pk"])
-    first = engagements.annotate(place=place).filter(place__lte=SHOWN_A_STAGE)
+    # One walk of the index a stage, so the time does not grow with the rows of the stage.
+    first = [
+        engagements.filter(stage=stage).order_by("stage_since", "pk").values("pk")[:SHOWN_A_STAGE]
+        for stage in counts
+    ]
+    keys = first[0].union(*first[1:], all=True).values_list("pk", flat=True) if first else []
     found: dict[str, list[EngagementSummary]] = {stage: [] for stage in stages}
-    for engagement in with_summary(first).order_by("stage_since", "pk"):
+    shown = Engagement.objects.filter(pk__in=list(keys))
+    for engagement in with_summary(shown).order_by("stage_since", "pk"):
         found[engagement.stage].append(EngagementSummary(engagement))
     return [
         Group(Stage(stage), summaries, counts[stage])

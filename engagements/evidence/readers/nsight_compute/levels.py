@@ -31,7 +31,7 @@ def units(launch: Measures, marks: Marks, dram_bytes: float | None) -> tuple[Uni
             moved_bytes=_sectors(launch, metrics.L1_SECTORS),
         ),
     )
-    rest = (
+    rest: tuple[Unit, ...] = (
         Unit(name="Tensor cores", peak_share=marks.tensor, computes=True),
         Unit(name="SMs", peak_share=marks.sm, computes=True),
     )

@@ -27,6 +27,7 @@ from engagements.pitch import views as pitch
 from engagements.portal import verify
 from engagements.runners import views as runners
 from engagements.runs import history_views as history
+from engagements.runs import profile_views as profiles
 from engagements.runs import views as runs
 from engagements.search import views as search
 from engagements.workbench import board, engagement, home
@@ -61,6 +62,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("evidence/<int:pk>/file/", evidence.file, name="evidence-file"),
     path("evidence/<int:pk>/withdraw/", evidence.withdraw, name="evidence-withdraw"),
     path("evidence/<int:pk>/again/", evidence.again, name="evidence-again"),
+    path("evidence/<int:pk>/candidate/", evidence.assign, name="evidence-assign"),
     path("evidence/answers/<slug:question>/", evidence.answer, name="evidence-answer"),
     path("workbench/", include("engagements.workbench.profile.urls")),
     *benchmark.urls_of(Side.CONSULTANCY),
@@ -85,6 +87,8 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/final/", runs.declare_final, name="run-final"),
     path("runs/<int:pk>/cancel/", runs.cancel, name="run-cancel"),
     path("runs/<int:pk>/live/", runs.live, name="run-live"),
+    path("runs/<int:pk>/profiles/", profiles.show, name="run-profiles"),
+    path("runs/<int:pk>/profiles/add/", profiles.add, name="run-profile-add"),
     path("runs/<int:pk>/dispute/", disputes.workbench, name="run-dispute"),
     path("runs/<int:pk>/dispute/finance/", disputes.finance, name="run-dispute-finance"),
     path(

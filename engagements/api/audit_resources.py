@@ -18,6 +18,7 @@ from engagements.api.idempotency import idempotent
 from engagements.api.resources import EngagementFilter, Filter, Resource, UpdatedSince
 from engagements.audit.models import Audit, Finding
 from engagements.common.errors import ApplicationError
+from engagements.evidence import candidates
 from engagements.evidence import services as evidence
 from engagements.evidence.models import Evidence
 from engagements.people.models import User
@@ -105,15 +106,20 @@ EVIDENCE = {
     "state": "read",
     "read_share": 1.0,
     "format": "chrome_trace",
+    "candidate": None,
     "failure_reason": "",
 }
 
 
 @example(**EVIDENCE)
 class EvidenceSerializer(Row):
-    """A file of evidence with its reading progress, from 0 to 1."""
+    """A file of evidence with its reading progress, from 0 to 1.
+
+    `candidate` is the digest of the source that it profiles, null for the customer's workload.
+    """
 
     engagement = Reference()
+    candidate = serializers.CharField(source="candidate.digest", allow_null=True, default=None)
 
     class Meta:
         model = Evidence
@@ -128,6 +134,7 @@ class EvidenceSerializer(Row):
             "state",
             "read_share",
             "format",
+            "candidate",
             "failure_reason",
         )
 
@@ -141,10 +148,14 @@ class OneEvidenceSerializer(EvidenceSerializer):
 
 
 class NewEvidenceSerializer(serializers.Serializer[Any]):
-    """One file for an engagement, as multipart/form-data."""
+    """One file for an engagement, as multipart/form-data.
+
+    `candidate` is the digest of the source of a run, for a profile of it.
+    """
 
     engagement = serializers.CharField()
     file = serializers.FileField(allow_empty_file=True)
+    candidate = serializers.CharField(required=False)
 
 
 class EvidenceFilter(Filter):
@@ -164,7 +175,8 @@ class AllEvidence(Resource):
     parser_classes = (MultiPartParser,)
 
     def rows(self) -> QuerySet[Any]:
-        return access.rows_for(self.request.user, "Evidence").select_related("engagement")
+        rows = access.rows_for(self.request.user, "Evidence")
+        return rows.select_related("engagement", "candidate")
 
     def get_serializer_class(self) -> type[EvidenceSerializer]:
         return OneEvidenceSerializer if self.action == "retrieve" else EvidenceSerializer
@@ -181,7 +193,12 @@ class AllEvidence(Resource):
         given.is_valid(raise_exception=True)
         engagement = access.engagement_for(request.user, given.validated_data["engagement"])
         assert isinstance(request.user, User)
+        digest = given.validated_data.get("candidate")
         row = evidence.add(
-            engagement=engagement, name=upload.name or "", content=upload, by=request.user
+            engagement=engagement,
+            name=upload.name or "",
+            content=upload,
+            by=request.user,
+            candidate=candidates.by_digest(engagement, digest) if digest else None,
         )
         return Response(self.get_serializer(row).data, status=status.HTTP_201_CREATED)

@@ -33,7 +33,7 @@ from engagements.evidence.readers.questions import (
     Roadmap,
     TailLatency,
 )
-from engagements.evidence.services import facts_of
+from engagements.evidence.services import facts_of, of_workload
 
 # Raise when a check computes something else from the same evidence: findings are then recomputed.
 VERSION = 3
@@ -94,7 +94,7 @@ def has_something(audit: Audit) -> bool:
     """Whether a check has any input."""
     return bool(
         audit.subject
-        or Evidence.objects.filter(engagement=audit.engagement, state=Evidence.State.READ).exists()
+        or _read(audit).exists()
         or Answer.objects.filter(engagement=audit.engagement).exists()
         or digests_of(audit.engagement)
     )
@@ -104,8 +104,8 @@ SET = Source(kind="stated", name="Set in the audit")
 
 
 def _read(audit: Audit) -> QuerySet[Evidence]:
-    """Return the evidence that was read, newest first."""
-    return Evidence.objects.filter(engagement=audit.engagement, state=Evidence.State.READ)
+    """Return the evidence about the workload that was read, newest first."""
+    return of_workload(audit.engagement).filter(state=Evidence.State.READ)
 
 
 def _chosen(

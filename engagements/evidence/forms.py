@@ -8,8 +8,10 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from benchmarks.models import Solution
 from engagements.common.amount_fields import AmountError, parse_amount
 from engagements.common.date_fields import DayField
 from engagements.common.errors import ApplicationError
@@ -59,6 +61,30 @@ class FilesForm(forms.Form):
         """Return the names of the empty files that were dropped."""
         kept = {id(file) for file in self.cleaned_data["chosen"]}
         return [str(file.name) for file in self.files.getlist("chosen") if id(file) not in kept]
+
+
+class CandidateForm(forms.Form):
+    """The candidate that a profile belongs to; empty for the customer's workload."""
+
+    candidate = forms.ModelChoiceField(
+        Solution.objects.none(),
+        required=False,
+        label="Profile of",
+        empty_label="The customer’s workload",
+        help_text="A candidate’s profile is shown at its runs and is no evidence of the audit.",
+    )
+
+    def __init__(self, *args: Any, candidates: QuerySet[Solution], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["candidate"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = candidates
+
+
+class StaffFilesForm(FilesForm, CandidateForm):
+    """Upload profiles and traffic logs, or profiles of a candidate."""
+
+    field_order = ("chosen", "candidate")
 
 
 class AnswerForm(forms.Form):

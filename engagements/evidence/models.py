@@ -9,9 +9,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from benchmarks.models import place_of_records
+from benchmarks.models import Solution, place_of_records
 from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
 from engagements.engagement.models import Engagement
+from engagements.evidence.triggers import CANDIDATE
 from engagements.people.models import User
 
 
@@ -20,8 +21,10 @@ class Evidence(models.Model):
 
     A worker claims the row by increasing `attempt` and setting `leased_until`; updates of earlier
     attempts are ignored. `summary` holds facts of `engagements.evidence.readers`, not events.
-    Without `added_by` the file was added by command line, by `added_by_name`. A withdrawn row keeps
-    name, digest and reason as a tombstone, without facts; its bytes are deleted.
+    Without `added_by` the file was added by command line, by `added_by_name`. A profile of a
+    `candidate` is shown at its runs; the audit reads those of the customer's workload, which have
+    none. A withdrawn row keeps name, digest and reason as a tombstone, without facts; its bytes are
+    deleted.
     """
 
     class State(models.TextChoices):
@@ -47,6 +50,9 @@ class Evidence(models.Model):
     )
     added_by_name = models.CharField(max_length=160)
     added_at = models.DateTimeField(default=timezone.now, editable=False)
+    candidate = models.ForeignKey(
+        Solution, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
 
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     attempt = models.PositiveIntegerField(default=0)
@@ -139,6 +145,7 @@ class Evidence(models.Model):
                     "unreadable": {"queued", "withdrawn"},
                 },
             ),
+            CANDIDATE,
         ]
 
     def __str__(self) -> str:

@@ -18,7 +18,8 @@ from engagements.evidence import questionnaire
 from engagements.evidence import services as evidence
 from engagements.evidence.forms import FORMS, AnswerForm, FilesForm
 from engagements.evidence.models import Answer, Evidence
-from engagements.evidence.views import QuestionRow, keep
+from engagements.evidence.rows import QuestionRow
+from engagements.evidence.views import keep
 from engagements.page_access import portal_page
 
 LARGEST_UPLOAD_BYTES = 2**30
@@ -108,7 +109,7 @@ def _page(
     ]
     context = {
         "engagement": engagement,
-        "files": evidence.live(engagement).select_related("added_by"),
+        "files": evidence.of_workload(engagement).select_related("added_by"),
         "questions": questions,
         "open_count": sum(row.answer is None for row in questions),
         "bound": bound.question if bound else "",

@@ -24,7 +24,10 @@ class Read(Generic[Of]):
 
 @dataclass(frozen=True)
 class Collected:
-    """All files, newest first, and the readable ones by kind."""
+    """All files, newest first, and the readable ones by kind.
+
+    Profiles of candidates are among the traces, to be looked at, and are never chosen by default.
+    """
 
     rows: tuple[Evidence, ...]
     traces: tuple[Read[TraceFacts], ...]
@@ -38,11 +41,12 @@ class Collected:
 
     def trace(self, pk: int | None, digest: str | None = None) -> Read[TraceFacts] | None:
         """Return the profile with this key, else this digest, else the newest with GPU activity."""
+        workload = [read for read in self.traces if read.row.candidate_id is None]
         ranked = [
             *(read for read in self.traces if read.row.pk == pk),
-            *(read for read in self.traces if read.row.digest == digest),
-            *(read for read in self.traces if read.facts.kernels),
-            *self.traces,
+            *(read for read in workload if read.row.digest == digest),
+            *(read for read in workload if read.facts.kernels),
+            *workload,
         ]
         return next(iter(ranked), None)
 
@@ -58,13 +62,14 @@ class Collected:
 
 def collected(engagement: Engagement) -> Collected:
     """Return all evidence of an engagement."""
-    rows = tuple(live(engagement).select_related("added_by"))
+    rows = tuple(live(engagement).select_related("added_by", "candidate"))
     found = [(row, facts_of(row)) for row in rows]
+    workload = [(row, facts) for row, facts in found if row.candidate_id is None]
     return Collected(
         rows=rows,
         traces=_of(TraceFacts, found),
-        computes=_of(ComputeFacts, found),
-        traffic=_of(TrafficFacts, found),
+        computes=_of(ComputeFacts, workload),
+        traffic=_of(TrafficFacts, workload),
     )
 
 

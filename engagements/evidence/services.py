@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from benchmarks.models import place_of_records
+from benchmarks.models import Solution, place_of_records
 from benchmarks.storage import make_durable, path_of
 from benchmarks.text import readable
 from engagements import access
@@ -27,7 +27,7 @@ from engagements.common.text import strip_invisible
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
-from engagements.evidence import messages
+from engagements.evidence import candidates, messages
 from engagements.evidence.models import Evidence
 from engagements.evidence.readers import EvidenceError, Facts, confined, from_data
 from engagements.people.models import User
@@ -45,13 +45,17 @@ def add(
     content: BinaryIO,
     by: User | None = None,
     by_name: str = "",
+    candidate: Solution | None = None,
 ) -> Evidence:
     """Store a file and enqueue its reading. The same bytes return the same row.
 
     `content` is read from its start. `by` is the consultant or the customer's person who adds it;
-    without one, `by_name` is the user of the terminal.
+    without one, `by_name` is the user of the terminal. Consultants may name the `candidate` that
+    it profiles.
     """
     added_by_name = _named(engagement, by, by_name)
+    if candidate is not None and by is not None:
+        access.require_consultant(by)
     name = (
         strip_invisible(readable(os.path.basename(name.replace("\\", "/")), longest=200))
         or "evidence"
@@ -66,7 +70,10 @@ def add(
         stages.require_stage(row, *STAGES, to="for evidence to be added")
         known = live(row).filter(digest=digest).first()
         if known is not None:
+            if candidate is not None and by is not None:
+                return candidates.assign(evidence=known, candidate=candidate, by=by)
             return known
+        candidates.require_candidate(row, candidate)
         evidence = Evidence(
             engagement=row,
             name=name,
@@ -75,6 +82,7 @@ def add(
             size_bytes=size_bytes,
             added_by=by,
             added_by_name=added_by_name,
+            candidate=candidate,
         )
         validation.save_validated(evidence)
         _record_added(evidence)
@@ -102,6 +110,8 @@ def _record_added(evidence: Evidence) -> None:
     }
     if evidence.added_by is None:
         changes["by"] = evidence.added_by_name
+    if evidence.candidate is not None:
+        changes["candidate"] = evidence.candidate.digest
     events.record(
         engagement=evidence.engagement,
         verb="evidence.added",
@@ -114,6 +124,11 @@ def _record_added(evidence: Evidence) -> None:
 def live(engagement: Engagement) -> QuerySet[Evidence]:
     """The evidence of an engagement that was not withdrawn."""
     return Evidence.objects.filter(engagement=engagement).exclude(state=Evidence.State.WITHDRAWN)
+
+
+def of_workload(engagement: Engagement) -> QuerySet[Evidence]:
+    """The evidence about the customer's workload, which the audit reads."""
+    return live(engagement).filter(candidate__isnull=True)
 
 
 @transaction.atomic

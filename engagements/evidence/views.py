@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -11,64 +10,25 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from benchmarks.models import Solution
 from engagements import access
 from engagements.access import actor, may_act
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.common.uploads import takes_files
 from engagements.engagement.forms import ReasonForm
 from engagements.engagement.models import Engagement
+from engagements.evidence import candidates as assigning
 from engagements.evidence import questionnaire
 from engagements.evidence import services as evidence
-from engagements.evidence.answer_text import answer_lines
-from engagements.evidence.forms import FORMS, AnswerForm, FilesForm
+from engagements.evidence.candidates import candidates_of
+from engagements.evidence.forms import FORMS, AnswerForm, CandidateForm, FilesForm, StaffFilesForm
 from engagements.evidence.models import Answer, Evidence
-from engagements.evidence.readers import ComputeFacts, Facts, TraceFacts
+from engagements.evidence.rows import EvidenceRow, QuestionRow
 from engagements.page_access import consultant_page
 from engagements.people import api_tokens, reauthentication
 from engagements.people.token_models import Scope
 
 STOP_POLLING = 286
-LISTED = 8
-
-
-@dataclass(frozen=True)
-class EvidenceRow:
-    """One file on the page, with its facts."""
-
-    file: Evidence
-    facts: Facts | None
-
-    @property
-    def percent(self) -> str:
-        """The progress of reading, for a bar."""
-        return f"{self.file.read_share * 100:.0f}"
-
-    @property
-    def kernels(self) -> list[Any]:
-        """The first kernels of a profile."""
-        return list(getattr(self.facts, "kernels", ()))[:LISTED]
-
-    @property
-    def kind(self) -> str:
-        """The template of the facts."""
-        if isinstance(self.facts, TraceFacts):
-            return "trace"
-        return "compute" if isinstance(self.facts, ComputeFacts) else "traffic"
-
-
-@dataclass(frozen=True)
-class QuestionRow:
-    """One question of the questionnaire, with its answer and form."""
-
-    question: str
-    label: str
-    answer: Answer | None
-    form: AnswerForm
-
-    @property
-    def lines(self) -> list[str]:
-        """The answer as lines of text."""
-        return list(answer_lines(self.answer.value)) if self.answer else []
 
 
 @consultant_page
@@ -84,20 +44,37 @@ def show(request: HttpRequest, reference: str) -> HttpResponse:
 def add(request: HttpRequest, reference: str) -> HttpResponse:
     """Store uploaded files; a worker reads them."""
     engagement = access.engagement_for(request.user, reference)
-    form = FilesForm(request.POST, request.FILES)
+    candidates = candidates_of(engagement)
+    form = StaffFilesForm(request.POST, request.FILES, candidates=candidates)
     if keep(request, engagement, form):
         return redirect("engagement-evidence", reference)
     return _page(request, engagement, files=form, status=UNPROCESSABLE)
 
 
-def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
-    """Store every file of a form; False with errors in the form."""
+def keep(
+    request: HttpRequest,
+    engagement: Engagement,
+    form: FilesForm,
+    *,
+    candidate: Solution | None = None,
+) -> bool:
+    """Store every file of a form; False with errors in the form.
+
+    The files profile `candidate`, else the candidate that the form names, if any.
+    """
     if not form.is_valid():
         return False
+    candidate = candidate or form.cleaned_data.get("candidate")
     known = set(evidence.live(engagement).values_list("pk", flat=True))
     try:
         rows = [
-            evidence.add(engagement=engagement, name=file.name, content=file, by=actor(request))
+            evidence.add(
+                engagement=engagement,
+                name=file.name,
+                content=file,
+                by=actor(request),
+                candidate=candidate,
+            )
             for file in form.cleaned_data["chosen"]
         ]
     except APPLICATION_ERRORS as error:
@@ -176,6 +153,21 @@ def again(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 
 @consultant_page
 @require_POST
+def assign(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Name the candidate that a file profiles, or the customer's workload."""
+    row = _row(request, reference, pk)
+    form = CandidateForm(request.POST, candidates=candidates_of(row.engagement))
+    if form.is_valid():
+        with errors_shown(request):
+            candidate = form.cleaned_data["candidate"]
+            assigning.assign(evidence=row, candidate=candidate, by=actor(request))
+    else:
+        messages.error(request, "Choose a candidate of a run of this engagement.")
+    return redirect("engagement-evidence", reference)
+
+
+@consultant_page
+@require_POST
 def withdraw(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Withdraw a file, with a reason."""
     row, form = _row(request, reference, pk), ReasonForm(request.POST)
@@ -228,7 +220,7 @@ def _page(
         "engagement": engagement,
         "may_act": may_act(request),
         "may_add": may_act(request) and engagement.stage in evidence.STAGES,
-        "form": files or FilesForm(),
+        "form": files or StaffFilesForm(candidates=candidates_of(engagement)),
         "withdrawing": ReasonForm(label="Reason for the withdrawal", auto_id=False),
         "questions": _questions(engagement, bound),
         "bound": bound.question if bound else "",
@@ -241,10 +233,11 @@ def _page(
 
 
 def _files(engagement: Engagement) -> dict[str, Any]:
-    files = evidence.live(engagement).select_related("added_by")
+    files = evidence.live(engagement).select_related("added_by", "candidate")
     rows = [EvidenceRow(row, evidence.facts_of(row)) for row in files]
     return {
         "rows": rows,
+        "candidates": list(candidates_of(engagement).only("name")),
         "is_reading": any(not row.file.is_concluded for row in rows),
         "withdrawn": Evidence.objects.filter(
             engagement=engagement, state=Evidence.State.WITHDRAWN

@@ -119,6 +119,7 @@ _TYPES: Final = (
     EventType("audit_order.withdrawn", "Audit order withdrawn", _A),
     EventType("evidence.added", "Evidence added", _A, for_lead=True,
               staff_page="engagement-evidence"),
+    EventType("evidence.assigned", "Candidate of a profile named", _A),
     EventType("evidence.read_again", "Evidence read again", _A),
     EventType("evidence.withdrawn", "Evidence withdrawn", _A, for_lead=True,
               staff_page="engagement-evidence"),

@@ -26,6 +26,7 @@ from engagements.engagement.models import Engagement
 from engagements.page_access import consultant_page, portal_page
 from engagements.runs.history import ZOOMS, History, history_of
 from engagements.runs.models import EngagementRun
+from engagements.runs.profiles import compute_profile_of, side_by_side
 from engagements.runs.summary import record_of, verdict_of
 
 ROUTES = {Side.CONSULTANCY: "run", Side.CUSTOMER: "portal-run"}
@@ -86,16 +87,20 @@ def compare(request: HttpRequest, reference: str, side: Side) -> HttpResponse:
         {load["name"]: load for load in run.run.record.summary["workloads"]} for run in runs
     ]
     names = list(dict.fromkeys(name for loads in by_workload for name in loads))
-    changes = []
+    changes, profiles = [], []
     if side == Side.CONSULTANCY:
         name = right.run.solution.filename
         changes = differences({name: left.run.solution.source}, {name: right.run.solution.source})
+        profiles = [(run, compute_profile_of(run)) for run in runs]
     context = {
         "engagement": left.engagement,
         "runs": [(run, verdict_of(run), run.run.record) for run in runs],
         "same_benchmark": left.run.benchmark_id == right.run.benchmark_id,
         "workloads": [(name, [loads.get(name) for loads in by_workload]) for name in names],
         "changes": changes,
+        "profiles": profiles,
+        "kernels": side_by_side(*(profile for _, profile in profiles)) if profiles else [],
+        "heads": [f"Run {run.pk}" for run in runs],
         "shows_source": side == Side.CONSULTANCY,
         "run_page": ROUTES[side],
         "up": reverse(f"{ROUTES[side]}-history", args=[reference]),

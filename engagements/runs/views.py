@@ -22,7 +22,15 @@ from engagements.common.errors import ApplicationError
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.engagement.models import Stage
 from engagements.page_access import consultant_page
-from engagements.runs import attempts, bundles, controls, notices, operator_account, record_files
+from engagements.runs import (
+    attempts,
+    bundles,
+    controls,
+    notices,
+    operator_account,
+    profile_views,
+    record_files,
+)
 from engagements.runs import chart_views as pictures
 from engagements.runs import services as runs
 from engagements.runs.explanations import explain
@@ -119,7 +127,7 @@ def _ask(summary: RunSummary, form: RunForm, request: HttpRequest) -> Engagement
 def show(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Show a run: live status, then the result."""
     run = access.run_for(request.user, reference, pk)
-    return render(request, "runs/run.html", _context(request, run))
+    return render(request, "runs/run.html", _whole(request, run))
 
 
 @consultant_page
@@ -129,7 +137,7 @@ def live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     run = access.run_for(request.user, reference, pk)
     if not run.run.is_concluded:
         return _fresh(render(request, "runs/_live.html", _context(request, run)))
-    response = render(request, "runs/_run.html", _context(request, run))
+    response = render(request, "runs/_run.html", _whole(request, run))
     response.status_code = STOP_POLLING
     response["HX-Retarget"], response["HX-Reswap"] = "#run", "outerHTML"
     return _fresh(response)
@@ -138,6 +146,10 @@ def live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 def _fresh(response: HttpResponse) -> HttpResponse:
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _whole(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
+    return _context(request, run) | profile_views.context_of(request, run)
 
 
 def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
@@ -185,7 +197,7 @@ def declare_final(request: HttpRequest, reference: str, pk: int) -> HttpResponse
         attempts.declare_final(run=run, by=actor(request))
     except APPLICATION_ERRORS as error:
         show_error(request, error)
-        context = _context(request, access.run_for(request.user, reference, pk))
+        context = _whole(request, access.run_for(request.user, reference, pk))
         return render(request, "runs/run.html", context, status=UNPROCESSABLE)
     messages.success(request, "The attempt is final. Finance reviews the settlement.")
     return redirect("run", reference, pk)

@@ -50,7 +50,8 @@ class ThresholdRow:
 
 def files_of(audit: Audit, used: set[str]) -> list[FileRow]:
     """Return the files of the engagement, oldest first; `used` are digests in findings."""
-    rows = Evidence.objects.filter(engagement=audit.engagement_id).order_by("added_at", "pk")
+    workload = Evidence.objects.filter(engagement=audit.engagement_id, candidate__isnull=True)
+    rows = workload.order_by("added_at", "pk")
     if audit.delivered_at:
         rows = rows.filter(added_at__lte=audit.delivered_at)
     return [

@@ -122,7 +122,9 @@ def _trace_of(request: HttpRequest, engagement: Engagement) -> str | None:
     """The digest of the profile that was looked at while the operator was chosen."""
     chosen = request.POST.get("profile", "")
     bench = bench_of(engagement, {"profile": chosen})
-    return bench.trace.row.digest if chosen and bench.trace else None
+    if not chosen or bench.trace is None or bench.trace.row.candidate_id is not None:
+        return None
+    return bench.trace.row.digest
 
 
 def _sum_exactly(request: HttpRequest, engagement: Engagement, said: dict[str, Any]) -> None:

@@ -280,7 +280,7 @@ def test_a_page_of_many_files_asks_the_database_as_often_as_one_of_few(
         evidence_world.add(
             engagement, world.consultant, f"{number}.csv", b"m,count\n%d,1\n" % number
         )
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         signed_in.get(url("engagement-evidence", engagement))
 
 

@@ -13,7 +13,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from engagements import access
 from engagements.access import actor
-from engagements.billing import bank_chain, bank_imports, csv_confirmations, reconciliation
+from engagements.billing import (
+    bank_chain,
+    bank_imports,
+    bank_totals,
+    csv_confirmations,
+    reconciliation,
+)
 from engagements.billing.bank_files import csv_file
 from engagements.billing.bank_forms import (
     BankFileForm,
@@ -62,6 +68,8 @@ def bank(request: HttpRequest) -> HttpResponse:
     found = proposals(_open_lines().filter(amount__gt=0))
     listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
     outgoing = _open_lines().filter(amount__lt=0)
+    imports = list(BankImport.objects.defer("content").select_related("imported_by")[:10])
+    totals = bank_totals.totals_of(imports)
     context = {
         "form": form,
         "listed": listed,
@@ -72,7 +80,7 @@ def bank(request: HttpRequest) -> HttpResponse:
         "balances": bank_chain.latest_balances(),
         "proposals": [(proposal, token(proposal)) for proposal in listed],
         "has_certain": any(proposal.is_certain for proposal in listed),
-        "imports": BankImport.objects.defer("content").select_related("imported_by")[:10],
+        "imports": [(row, totals.get(row.pk, [])) for row in imports],
         "can_edit": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if form.errors else 200
@@ -124,6 +132,9 @@ def import_page(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "row": row,
         "listed": listed,
+        "totals": bank_totals.totals_of([row]).get(row.pk, []),
+        "statements": row.statements.filter(closing__isnull=False),
+        "same_reference": bank_totals.with_known_references(row)[:PER_PAGE],
         "alike": csv_confirmations.alike_lines(row) if row.awaits_confirmation else [],
         "is_missing_second": second_person.is_missing(
             by=actor(request), others=[row.imported_by_id], subject=row.subject

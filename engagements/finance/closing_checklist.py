@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from decimal import Decimal
 
 from django.db import transaction
 from django.urls import reverse
 
+from engagements.billing import csv_confirmations
 from engagements.billing.bank_models import BankLine
 from engagements.billing.milestones import milestones_to_bill
 from engagements.billing.models import Invoice
 from engagements.billing.write_off_models import WriteOff
 from engagements.common import links
 from engagements.finance.receivables import vat_checks, vat_figures
-from engagements.ledger import periods
+from engagements.ledger import chart, periods
 from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.ledger.periods import next_month
+from engagements.ledger.queries import trial_balance
 from engagements.people.models import User
 from engagements.settlements import finance_mails
 from engagements.settlements.models import Settlement
@@ -39,21 +42,45 @@ def checks(month: dt.date) -> list[Check]:
     """The checklist of a month, given by its first day."""
     last = next_month(month) - dt.timedelta(days=1)
     lines = BankLine.objects.filter(state=BankLine.State.OPEN, valued_on__lte=last)
-    drafts = Invoice.objects.filter(state=Invoice.State.DRAFT)
-    losses = WriteOff.objects.filter(state=WriteOff.State.PROPOSED)
+    files = csv_confirmations.waiting().filter(imported_at__date__lte=last)
+    drafts = Invoice.objects.filter(state=Invoice.State.DRAFT, drafted_at__date__lte=last)
+    released = milestones_to_bill().filter(released_at__date__lte=last)
+    losses = WriteOff.objects.filter(state=WriteOff.State.PROPOSED, proposed_at__date__lte=last)
     proposed = Settlement.objects.filter(
         state=Settlement.State.PROPOSED, proposed_at__date__lte=last
     )
     differing = [row for row in vat_checks(vat_figures(month, last), month, last) if not row.agrees]
+    suspense = in_suspense(month)
     period = f"?first={month:%Y-%m}&last={month:%Y-%m}"
     return [
         Check("Bank lines to assign, match or set aside", lines.count(), reverse("bank")),
+        Check("CSV files to confirm", files.count(), reverse("bank")),
+        Check("Suspense balances to explain", len(suspense), _suspense_page(suspense)),
         Check("Draft invoices to issue or discard", drafts.count(), reverse("to-bill")),
-        Check("Released milestones to bill", milestones_to_bill().count(), reverse("to-bill")),
+        Check("Released milestones to bill", released.count(), reverse("to-bill")),
         Check("Write-offs to approve or void", losses.count(), reverse("finance")),
         Check("Settlements to approve or void", proposed.count(), reverse("settlements")),
         Check("VAT that differs from the ledger", len(differing), reverse("vat") + period),
     ]
+
+
+def in_suspense(month: dt.date) -> dict[str, Decimal]:
+    """The suspense account at the end of a month, by currency, where it is not zero.
+
+    Lines that nobody assigned, and payments or refunds that no bank line shows.
+    """
+    return {
+        row.currency: row.balance
+        for row in trial_balance(until=month)
+        if row.account.code == chart.SUSPENSE and row.balance
+    }
+
+
+def _suspense_page(balances: dict[str, Decimal]) -> str:
+    """The page of the suspense account in the first of these currencies."""
+    for currency in balances:
+        return reverse("ledger-account", args=[chart.SUSPENSE, currency])
+    return reverse("ledger")
 
 
 @transaction.atomic

@@ -55,6 +55,25 @@ def test_a_repeated_file_says_so_and_adds_nothing(fritz: Client, invoice: Invoic
     assert BankLine.objects.count() == lines
 
 
+def test_a_file_shows_its_totals_and_what_may_be_there_twice(
+    fritz: Client, invoice: Invoice
+) -> None:
+    first = upload(fritz, statement(("1000.00", "a"), ("-40.00", "b"), ("5.00", "c")))
+    page = fritz.get(first).content.decode()
+    for figure in ("1,005.00", "40.00", "965.00"):
+        assert figure in page
+    assert 'id="references"' not in page
+    assert "1,005.00 in," in fritz.get(reverse("bank")).content.decode()
+    # The bank gives a reference once: on another day it may be the same payment.
+    later = fritz.get(upload(fritz, statement(("5.00", "c"), day="2026-01-07"))).content.decode()
+    assert 'id="references"' in later
+    [line] = BankLine.objects.filter(booked_on="2026-01-07")
+    assert reverse("bank-line", args=[line.pk]) in later
+    # Other bytes with known lines.
+    again = upload(fritz, statement(("5.00", "c"), day="2026-01-07") + b"\n")
+    assert "notice--warning" in fritz.get(again).content.decode()
+
+
 def tokens(page: str) -> list[str]:
     return re.findall(r'name="proposal" value="([^"]+)"', page)
 

@@ -106,8 +106,9 @@ def test_the_checklist_of_a_month_names_what_is_open(client: Client, world: Worl
     month = dt.date(2026, 1, 1)
     assert all(check.is_done for check in closing_checklist.checks(month))
     imported(world, statement(("5.00", "hello")))
-    [lines] = [check for check in closing_checklist.checks(month) if not check.is_done]
+    lines, suspense = (check for check in closing_checklist.checks(month) if not check.is_done)
     assert (lines.count, lines.url) == (1, reverse("bank"))
+    assert suspense.url == reverse("ledger-account", args=["suspense", "EUR"])
     client.force_login(world.finance)
     page = client.get(reverse("ledger-close"), {"month": "2026-01"}).content.decode()
     assert reverse("bank") in page

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from engagements.billing import invoices, write_offs
 from engagements.finance import closing_checklist
 from engagements.ledger import periods, posting
 from engagements.ledger.models import Account
@@ -18,6 +19,7 @@ from engagements.ledger.queries import trial_balance
 from engagements.notifications.models import Mail
 from tests.database_constraints import violates, write
 from tests.engagements.ledger.test_posting import post
+from tests.engagements.payouts.test_csv_confirmations import csv
 from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, closed_month
 from tests.errors import declined
@@ -25,10 +27,42 @@ from tests.errors import declined
 MARCH, APRIL = dt.date(2026, 3, 1), dt.date(2026, 4, 1)
 
 
+def _last_month() -> dt.date:
+    return (timezone.localdate().replace(day=1) - dt.timedelta(days=1)).replace(day=1)
+
+
+def test_a_checklist_counts_the_items_of_its_month_and_earlier_ones(world: World) -> None:
+    contract = world.active()
+    invoice = world.invoice(contract.milestones.get(position=1))
+    invoices.draft(milestones=[contract.milestones.get(position=2)], by=world.finance)
+    write_offs.propose(
+        invoice=invoice, kind="bad_debt", amount=Decimal(900), reason="x", by=world.finance
+    )
+    csv(world, ("5.00", "unknown"))
+    world.paid_beyond(invoice, Decimal(100), "keyed")
+    this_month = timezone.localdate().replace(day=1)
+
+    def items(month: dt.date) -> dict[str, int]:
+        return {check.label: check.count for check in closing_checklist.checks(month)}
+
+    assert set(items(_last_month()).values()) == {0}
+    open_items = items(this_month)
+    vat = open_items.pop("VAT that differs from the ledger")
+    settled = open_items.pop("Settlements to approve or void")
+    assert (vat, settled) == (0, 0)
+    assert set(open_items.values()) == {1}
+    # 100 came in by hand, and a line of 5 is not assigned.
+    assert closing_checklist.in_suspense(this_month) == {"EUR": Decimal(95)}
+
+
 def test_a_month_is_closed_by_two_people_with_its_checklist(world: World) -> None:
-    world.bill(world.active().milestones.get(position=1))
-    month = (timezone.localdate().replace(day=1) - dt.timedelta(days=1)).replace(day=1)
-    # The contract's audit is released and not billed.
+    month = _last_month()
+    contract = world.active()
+    world.bill(contract.milestones.get(position=1))
+    # The contract's audit was released then, and is not billed.
+    contract.milestones.filter(position=2).update(
+        released_at=timezone.now().replace(month=month.month, year=month.year, day=9)
+    )
     with declined("period.note_required"):
         closing_checklist.propose(month=month, note=" ", by=world.finance)
     row = closing_checklist.propose(month=month, note="Billed next month.", by=world.finance)

@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from django.core.exceptions import ImproperlyConfigured
 
 from consultancy.environment import Environment
+from engagements.common.money import MOST_WRITTEN_OFF_ALONE
 
 
 def consultancy(env: Environment, *, production: bool) -> dict[str, str]:
@@ -71,6 +72,8 @@ def write_off_limit(env: Environment) -> Decimal:
         limit = Decimal(text)
     except InvalidOperation:
         limit = Decimal("NaN")
-    if not limit.is_finite() or limit < 0:
-        raise ImproperlyConfigured(f"TWOFOLD_WRITE_OFF_LIMIT={text!r}: enter an amount.")
+    if not limit.is_finite() or not 0 <= limit <= MOST_WRITTEN_OFF_ALONE:
+        raise ImproperlyConfigured(
+            f"TWOFOLD_WRITE_OFF_LIMIT={text!r}: enter an amount from 0 to {MOST_WRITTEN_OFF_ALONE}."
+        )
     return limit

@@ -11,12 +11,10 @@ from allauth.usersessions.admin import UserSession
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
-from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html
+from django.http import HttpRequest, HttpResponse
 
 from engagements import access
 from engagements.administration.permissions import AdminsOnly, NeverDeleted, ReadOnly
@@ -33,10 +31,9 @@ admin.site.unregister(
 )
 
 
-class MembershipInline(AdminsOnly, admin.TabularInline[Membership, Any]):
+class MembershipInline(ReadOnly, admin.TabularInline[Membership, Any]):
     model = Membership
     extra = 0
-    autocomplete_fields = ("user", "customer")
 
 
 class ContactInline(AdminsOnly, admin.TabularInline[Contact, Customer]):
@@ -45,32 +42,24 @@ class ContactInline(AdminsOnly, admin.TabularInline[Contact, Customer]):
     autocomplete_fields = ("user",)
 
 
-class NewUserForm(AdminUserCreationForm):
-    """A new account, whose user chooses a password by mail unless one is set here."""
+class NewUserForm(forms.ModelForm[User]):
+    """A new account without a password, so that no admin signs in as its user."""
 
     class Meta:
         model = User
         fields = ("email", "name", "role", "is_staff")
+        help_texts: ClassVar = {"email": "Users choose a password by mail."}
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        chosen = self.fields["usable_password"] = forms.ChoiceField(
-            label="Password",
-            required=False,
-            initial="false",
-            choices={"false": "The user chooses one", "true": "Set a password"},
-            widget=forms.RadioSelect(attrs={"class": "radiolist inline"}),
-        )
-        page = reverse("account_reset_password")
-        chosen.help_text = format_html(
-            'Users choose a password at <a href="{}">{}</a>.', page, page
-        )
+    def save(self, commit: bool = True) -> User:
+        """Save the account with an unusable password."""
+        self.instance.set_unusable_password()
+        return super().save(commit)
 
 
-class UserForm(UserChangeForm[User]):
+class UserForm(forms.ModelForm[User]):
     class Meta:
         model = User
-        fields = ("email", "name", "role", "is_active", "is_staff", "password")
+        fields = ("email", "name", "role", "is_active", "is_staff")
 
 
 @admin.register(User)
@@ -85,7 +74,7 @@ class UserAdmin(NeverDeleted, BaseUserAdmin):
     filter_horizontal = ()
     inlines: ClassVar = [MembershipInline]
     fieldsets = (
-        (None, {"fields": ("email", "name", "password")}),
+        (None, {"fields": ("email", "name")}),
         ("Permissions", {"fields": ("role", "is_active", "is_staff")}),
         ("Dates", {"fields": ("last_login", "date_joined")}),
     )
@@ -93,15 +82,7 @@ class UserAdmin(NeverDeleted, BaseUserAdmin):
         (
             None,
             {
-                "fields": (
-                    "email",
-                    "name",
-                    "role",
-                    "is_staff",
-                    "usable_password",
-                    "password1",
-                    "password2",
-                )
+                "fields": ("email", "name", "role", "is_staff"),
             },
         ),
     )
@@ -116,22 +97,31 @@ class UserAdmin(NeverDeleted, BaseUserAdmin):
     def save_model(self, request: HttpRequest, obj: User, form: UserForm, change: bool) -> None:
         """Save the account, and delete its previous address so that it no longer signs in.
 
-        The finance role takes effect once two people of finance confirm it. A changed address or
-        password of a finance user suspends the role, because the admin could sign in as that user.
+        The finance role takes effect once two people of finance confirm it. A changed address of a
+        finance user suspends the role, because the admin could sign in as that user; of a
+        signatory, it ends the independence of the membership.
         """
         previous = User.objects.filter(pk=obj.pk).first()
         is_finance = previous is not None and previous.role == Role.FINANCE
         wants_finance = obj.role == Role.FINANCE and not is_finance
         if wants_finance:
             obj.role = previous.role if previous else Role.NONE
-        elif is_finance and {"email", "password"} & set(form.changed_data):
+        elif is_finance and "email" in form.changed_data:
             obj.role = Role.NONE
             messages.warning(request, f"{obj} must be given the finance role again.")
         super().save_model(request, obj, form, change)
+        if "email" in form.changed_data:
+            obj.memberships.update(is_independent=False)
         if wants_finance:
             grants.propose(user=obj, by=access.actor(request))
             messages.info(request, "Two people of finance confirm the role.")
         EmailAddress.objects.filter(user=obj).exclude(email__iexact=obj.email).delete()
+
+    def user_change_password(
+        self, request: HttpRequest, id: str, form_url: str = ""
+    ) -> HttpResponse:
+        """Decline: users choose their passwords by mail, so that no admin signs in as another."""
+        raise PermissionDenied("Users choose their passwords by mail.")
 
     def save_related(
         self, request: HttpRequest, form: UserForm, formsets: Any, change: bool
@@ -176,13 +166,12 @@ class ContactAdmin(AdminsOnly, admin.ModelAdmin[Contact]):
 
 
 @admin.register(Membership)
-class MembershipAdmin(AdminsOnly, admin.ModelAdmin[Membership]):
-    """Memberships of users in customers."""
+class MembershipAdmin(ReadOnly, admin.ModelAdmin[Membership]):
+    """Memberships of users in customers, which the customers' pages change and record."""
 
     list_display = ("user", "customer", "rights")
     list_filter = ("rights",)
     search_fields = ("user__email", "customer__name")
-    autocomplete_fields = ("user", "customer")
 
 
 @admin.register(Authenticator)

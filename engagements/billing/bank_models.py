@@ -11,11 +11,12 @@ from django.utils import timezone
 
 from benchmarks.triggers import CHANGES, AppendOnly, Protect, ReadOnly
 from engagements.billing.payment_triggers import (
+    JOINS_OPEN_FILE,
     KEEP_HANDLED_LINE,
 )
 from engagements.common.money import format_money
 from engagements.people.models import User
-from engagements.people.triggers import second_person
+from engagements.people.triggers import by_finance, second_person
 
 
 class BankImport(models.Model):
@@ -56,6 +57,7 @@ class BankImport(models.Model):
                 condition=pgtrigger.Q(old__repeated_count__isnull=False),
             ),
             ReadOnly(name="original", exclude=["layout", "repeated_count", "passed_over_count"]),
+            by_finance("bankimport", "imported_by_id"),
         ]
 
     def __str__(self) -> str:
@@ -87,6 +89,7 @@ class BankImportConfirmation(models.Model):
     class Meta:
         triggers: ClassVar = [
             AppendOnly(),
+            by_finance("bankimportconfirmation", "confirmed_by_id"),
             second_person(
                 name="second_person",
                 code="bankimportconfirmation.second_person",
@@ -198,6 +201,8 @@ class BankLine(models.Model):
             Protect(name="deletion", operation=pgtrigger.Delete),
             ReadOnly(name="original", exclude=["state", "note", "handled_by", "handled_at"]),
             KEEP_HANDLED_LINE,
+            JOINS_OPEN_FILE,
+            by_finance("bankline", "handled_by_id"),
         ]
 
     def __str__(self) -> str:

@@ -17,6 +17,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement
 from engagements.orders.models import AuditOrder
 from engagements.people.models import Customer, User
+from engagements.people.triggers import by_finance
 
 
 class Counter(models.Model):
@@ -187,6 +188,7 @@ class Invoice(models.Model):
                 operation=CHANGES,
                 condition=pgtrigger.Q(old__state="issued"),
             ),
+            by_finance("invoice", "issued_by_id", "drafted_by_id"),
             CHECK_ISSUE,
             CHECK_CREDIT,
         ]

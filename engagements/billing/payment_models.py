@@ -25,7 +25,7 @@ from engagements.billing.payment_triggers import (
 )
 from engagements.common.money import format_money
 from engagements.people.models import User
-from engagements.people.triggers import second_person
+from engagements.people.triggers import by_finance, second_person
 
 # A payment reference has 80 characters; the suffix of a repeated or reversed one takes 11.
 REFERENCE_HEAD = 69
@@ -109,6 +109,7 @@ class Payment(models.Model):
         ]
         triggers: ClassVar = [
             AppendOnly(),
+            by_finance("payment", "recorded_by_id"),
             CHECK_RECEIPT,
             confirmed_file("payment"),
             CHECK_OVERPAYMENT,
@@ -174,6 +175,7 @@ class PaymentConfirmation(models.Model):
     class Meta:
         triggers: ClassVar = [
             AppendOnly(),
+            by_finance("paymentconfirmation", "confirmed_by_id"),
             CHECK_CONFIRMATION,
             confirmed_file("paymentconfirmation"),
             second_person(

@@ -65,6 +65,26 @@ KEEP_HANDLED_LINE = Trigger(
     """,
 )
 
+# A file that was read gets no further lines, but for the copies that are kept of a CSV which
+# awaits its second person.
+JOINS_OPEN_FILE = Trigger(
+    name="open_file",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    func=f"""
+    IF EXISTS (
+        SELECT 1 FROM engagements_bankimport file
+        WHERE file.id = NEW.bank_import_id AND file.repeated_count IS NOT NULL AND (
+            file.format <> 'csv' OR EXISTS (
+                SELECT 1 FROM engagements_bankimportconfirmation
+                WHERE bank_import_id = file.id))
+    ) THEN
+        {refuse("bankline.open_file", "This bank file is imported; it gets no further lines.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
 CHECK_REVERSAL = Trigger(
     name="reversal",
     when=pgtrigger.Before,

@@ -11,7 +11,7 @@ from django.db.models.functions import Abs
 from benchmarks.triggers import FSM
 from engagements.billing.models import Invoice
 from engagements.billing.write_off_triggers import CHECK_WRITE_OFF, LIMIT_ONE_PERSON
-from engagements.common.money import format_money
+from engagements.common.money import MOST_WRITTEN_OFF_ALONE, format_money
 from engagements.people.models import User
 from engagements.people.proposals import Decision, decision_constraints, decision_triggers
 
@@ -59,6 +59,11 @@ class WriteOff(Decision):
                 violation_error_message="Only an exchange difference may be negative: a gain.",
             ),
             *decision_constraints(unapproved=Q(limit__gte=Abs("amount"))),
+            models.CheckConstraint(
+                condition=Q(limit__gte=0, limit__lte=MOST_WRITTEN_OFF_ALONE),
+                name="write_off_limit_is_low",
+                violation_error_message=f"One person writes off {MOST_WRITTEN_OFF_ALONE} at most.",
+            ),
             models.CheckConstraint(
                 condition=~Q(reason="")
                 & (Q(state__in=["proposed", "posted"], end_reason="") | ~Q(end_reason="")),

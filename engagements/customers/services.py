@@ -27,6 +27,10 @@ BILLING_FIELDS: Final = (
     "address", "country", "vat_id", "invoice_email", "buyer_reference", "wants_e_invoice", "locale",
 )  # fmt: skip
 FIELDS: Final = ("name", *BILLING_FIELDS, "currency")
+# No contract or order of such an engagement can have been paid.
+BEFORE_TERMS: Final = (
+    *(Stage.SCOPING, Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.CANCELLED),
+)
 Rights = Membership.Rights
 
 
@@ -96,7 +100,9 @@ def invite(
         )
     membership = Membership.objects.filter(customer=row, user=user).first()
     if membership is None:
-        membership = Membership(customer=row, user=user, rights=rights)
+        membership = Membership(
+            customer=row, user=user, rights=rights, is_independent=_is_independent(row, by)
+        )
         validation.save_validated(membership)
         label = membership.get_rights_display().lower()
         _record(
@@ -122,6 +128,7 @@ def change_rights(*, membership: Membership, rights: str, by: User) -> Membershi
     _require_may_grant(row.customer, rights, by)
     _require_may_reduce(row, by)
     before, row.rights = row.rights, rights
+    row.is_independent = _is_independent(row.customer, by)
     validation.save_validated(row)
     _record(
         row.customer,
@@ -169,6 +176,14 @@ def may_grant_signatory(user: access.Person, customer: Customer) -> bool:
         return True
     has_none = not customer.memberships.filter(rights=Rights.SIGNATORY).exists()
     return access.is_consultant(user) and has_none
+
+
+def _is_independent(customer: Customer, by: User) -> bool:
+    """Whether a person whom `by` gives rights is independent of us: see `Membership`."""
+    if access.is_staff_member(by):
+        return not customer.engagements.exclude(stage__in=BEFORE_TERMS).exists()
+    given = Membership.objects.filter(customer=customer, user=by, rights=Rights.SIGNATORY).first()
+    return given is not None and given.is_independent
 
 
 def _require_may_grant(customer: Customer, rights: str, by: User) -> None:

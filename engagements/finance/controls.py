@@ -24,6 +24,7 @@ REVENUE = "tests/engagements/ledger/test_revenue.py"
 CLOSING = "tests/engagements/ledger/test_closing_months.py"
 CSV = "tests/engagements/payouts/test_csv_confirmations.py"
 STEALING = "tests/engagements/proofs/test_stealing.py"
+BY_SQL = "tests/engagements/proofs/test_stealing_by_sql.py"
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,14 @@ CONTROLS = (
         f"{STEALING}::test_the_sender_of_a_refund_cannot_resend_it_alone",
     ),
     Control(
-        "The person who entered the refund account neither approves nor transfers a refund.",
+        "Nor does the sender of an overpayment's refund record that it failed.",
+        "refund.same_person",
+        "overpaymentrefund.failed_by_another",
+        f"{STEALING}::test_the_sender_of_an_overpayments_refund_does_not_record_its_failure",
+    ),
+    Control(
+        "The person who entered the refund account, or confirmed it before joining the "
+        "consultancy, neither approves nor transfers a refund.",
         "refund_account.same_person",
         "transfer.approver",
         f"{TWO}::test_the_person_who_set_the_refund_account_neither_approves_nor_pays",
@@ -130,6 +138,13 @@ CONTROLS = (
         f"{TWO}::test_a_new_refund_account_needs_confirmation_and_a_waiting_period",
     ),
     Control(
+        "A signatory whom the consultancy appointed after a contract was in force, or whose "
+        "address an admin changed, confirms no account that the customer's side entered.",
+        "refund_account.appointed_signatory",
+        "bankaccountconfirmation.signatory",
+        f"{STEALING}::test_no_admin_and_no_consultant_redirects_a_refund",
+    ),
+    Control(
         "A payment keyed by hand is confirmed by a bank line or a second person.",
         "payment.same_person",
         "paymentconfirmation.second_person",
@@ -147,6 +162,12 @@ CONTROLS = (
         "bank_file.unconfirmed",
         "transfermatch.confirmed_file",
         f"{CSV}::test_no_line_of_an_unconfirmed_csv_moves_money",
+    ),
+    Control(
+        "A bank file that is imported gets no further lines.",
+        "bank_file.confirmed",
+        "bankline.open_file",
+        f"{BY_SQL}::test_raw_sql_as_the_site_s_role_moves_no_money_for_one_person",
     ),
     Control(
         "No more is refunded than the confirmed payments.",
@@ -230,6 +251,12 @@ CONTROLS = (
         "engagement.balance",
         "tests/engagements/settlements/test_owed_after_credit.py"
         "::test_nothing_closes_while_a_ledger_balance_is_open",
+    ),
+    Control(
+        "Every step with money is of an active person of finance, also in plain SQL.",
+        "access.finance_only",
+        "settlement.finance",
+        f"{BY_SQL}::test_raw_sql_as_the_site_s_role_moves_no_money_for_one_person",
     ),
     Control(
         "No single person, and no pair outside finance, moves money in any order of steps.",

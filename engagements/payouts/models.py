@@ -20,6 +20,7 @@ from engagements.payouts.triggers import (
 )
 from engagements.people.bank_accounts import BankAccount
 from engagements.people.models import User
+from engagements.people.triggers import by_finance
 from engagements.settlements.models import Settlement
 
 
@@ -38,6 +39,7 @@ class TransferFile(models.Model):
         ordering: ClassVar = ["-made_at", "-pk"]
         triggers: ClassVar = [
             AppendOnly(),
+            by_finance("transferfile", "made_by_id"),
         ]
 
     def __str__(self) -> str:
@@ -138,6 +140,7 @@ class Transfer(models.Model):
                 condition=pgtrigger.Q(old__outcome="failed")
                 | (pgtrigger.Q(old__outcome="paid") & ~pgtrigger.Q(new__outcome="failed")),
             ),
+            by_finance("transfer", "started_by_id", "failed_by_id"),
             CHECK_TRANSFER,
             CHECK_ACCOUNT,
             STARTED_BY_ANOTHER,

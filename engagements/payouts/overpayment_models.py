@@ -17,11 +17,13 @@ from engagements.payouts.triggers import (
     CHECK_ACCOUNT_OF_OVERPAYMENT,
     CHECK_FAILED,
     CHECK_SENT,
+    OVERPAYMENT_FAILED_BY_ANOTHER,
     SENT_BY_ANOTHER,
 )
 from engagements.people.bank_accounts import BankAccount
 from engagements.people.models import User
 from engagements.people.proposals import Proposal
+from engagements.people.triggers import by_finance
 
 
 class OverpaymentRefund(Proposal):
@@ -180,6 +182,8 @@ class OverpaymentRefund(Proposal):
             CHECK_FAILED,
             CHECK_ACCOUNT_OF_OVERPAYMENT,
             SENT_BY_ANOTHER,
+            OVERPAYMENT_FAILED_BY_ANOTHER,
+            by_finance("overpaymentrefund", "proposed_by_id", "sent_by_id", "ended_by_id"),
         ]
 
     def __str__(self) -> str:

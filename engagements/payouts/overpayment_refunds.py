@@ -165,6 +165,7 @@ def mark_failed(
         return row
     row.end_reason = validation.text(reason, noun="The reason")
     _require_state(row, State.PAYING, to="to be marked as failed")
+    _require_another_than_sender(row, by)
     returned = _fail(row, engagement, by, valued_on)
     payment_postings.payment_came_back(returned)
     return row
@@ -182,11 +183,23 @@ def record_return(
     if row.state != State.PAID:
         return mark_failed(refund=row, reason=reason, by=by, valued_on=valued_on)
     require_finance(by)
+    _require_another_than_sender(row, by)
     row.end_reason = validation.text(reason, noun="The reason")
     returned = _fail(row, engagement, by, valued_on)
     postings.overpayment_refund_returned(row, dated_on=returned.received_on)
     reopen(engagement, reason="the bank returned a refund", by=by)
     return row
+
+
+def _require_another_than_sender(refund: OverpaymentRefund, by: User) -> None:
+    """Require another person than the sender to fail a refund: another may then be sent."""
+    second_person.require(
+        by=by,
+        others=[refund.sent_by_id],
+        subject=refund.subject,
+        code="refund.same_person",
+        message="You sent this refund: another person of finance records that it failed.",
+    )
 
 
 def _fail(

@@ -246,4 +246,8 @@ def _blocking_reason(row: OverpaymentRefund, name: str, user: Person) -> str:
     assert isinstance(user, User)
     if name == "send" and second_person.is_own(row, by=user):
         return "You proposed this refund: another person of finance sends it."
+    if name == "failed" and second_person.is_missing(
+        by=user, others=[row.sent_by_id], subject=row.subject
+    ):
+        return "You sent this refund: another person of finance records that it failed."
     return ""

@@ -24,7 +24,7 @@ from engagements.event_log import events
 from engagements.notifications import mails
 from engagements.people import bank_accounts, second_person
 from engagements.people.bank_accounts import BankAccount, BankAccountConfirmation
-from engagements.people.models import Customer, Role, User
+from engagements.people.models import Customer, Membership, Role, User
 from engagements.people.signatories import signatories_of
 
 FIELDS = ("holder", "iban", "bic")
@@ -100,7 +100,7 @@ def require_other_people(
 ) -> None:
     """Require that neither `by` nor the approver set the account in use or the newest one."""
     newest = customer.bank_accounts.first()
-    setters = {row.added_by_id for row in (account, newest) if row is not None} - {None}
+    setters = {key for row in (account, newest) if row is not None for key in row.setters}
     for person in (by, approver):
         if person is not None:
             second_person.require(
@@ -174,6 +174,7 @@ def confirm(*, account: BankAccount, by: User) -> BankAccount:
     engagements = _locked(customer)
     if BankAccountConfirmation.objects.filter(account=account).exists():
         return account
+    _require_independent(account, by)
     if customer.bank_accounts.first() != account:
         raise ApplicationError(
             "The account changed while you were looking; review it again.",
@@ -189,6 +190,20 @@ def confirm(*, account: BankAccount, by: User) -> BankAccount:
     validation.save_validated(confirmation)
     _announce(account, engagements, "confirmed", by)
     return account
+
+
+def _require_independent(account: BankAccount, by: User) -> None:
+    """Require finance to propose the account to a signatory whom the consultancy appointed.
+
+    Otherwise an admin could appoint a person of straw, who enters an account of the thief's.
+    """
+    membership = Membership.objects.get(customer=account.customer_id, user=by)
+    adder = account.added_by
+    if adder is not None and not adder.is_staff_member and not membership.is_independent:
+        raise ApplicationError(
+            "Send us the account by letter: finance enters it, and you confirm it here.",
+            code="refund_account.appointed_signatory",
+        )
 
 
 def _locked(customer: Customer) -> list[Engagement]:

@@ -115,12 +115,23 @@ _OF_OVERPAYMENT = _customer(
 )
 
 
-def _set_by(customer: str) -> tuple[str, str]:
-    """Return the SQL of who set the account in use, and who set the customer's newest one."""
-    return (
-        "(SELECT added_by_id FROM engagements_bankaccount WHERE id = NEW.account_id)",
-        "(SELECT added_by_id FROM engagements_bankaccount"
-        f" WHERE customer_id = {customer} ORDER BY id DESC LIMIT 1)",
+def _set_by(customer: str) -> tuple[str, ...]:
+    """Return the SQL of who set the account in use, and who set the customer's newest one.
+
+    Who confirmed it as a signatory of the customer may be of finance since.
+    """
+    newest = (
+        f"(SELECT id FROM engagements_bankaccount WHERE customer_id = {customer}"
+        " ORDER BY id DESC LIMIT 1)"
+    )
+    return tuple(
+        sql
+        for account in ("NEW.account_id", newest)
+        for sql in (
+            f"(SELECT added_by_id FROM engagements_bankaccount WHERE id = {account})",
+            "(SELECT confirmed_by_id FROM engagements_bankaccountconfirmation"
+            f" WHERE account_id = {account})",
+        )
     )
 
 
@@ -198,6 +209,16 @@ FAILED_BY_ANOTHER = second_person(
     subject="'settlement:' || NEW.settlement_id",
     operation=pgtrigger.Update,
     condition=pgtrigger.Q(new__failed_by__isnull=False),
+)
+
+OVERPAYMENT_FAILED_BY_ANOTHER = second_person(
+    name="failed_by_another",
+    code="overpaymentrefund.failed_by_another",
+    by="NEW.ended_by_id",
+    others=("NEW.sent_by_id",),
+    subject="'overpayment_refund:' || NEW.id",
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Q(new__state="failed"),
 )
 
 SENT_BY_ANOTHER = second_person(

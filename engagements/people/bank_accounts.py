@@ -60,6 +60,13 @@ class BankAccount(models.Model):
         return f"{self.holder}, {self.iban}"
 
     @property
+    def setters(self) -> set[int]:
+        """Who added the account, and who confirmed it, by key: they move no money to it."""
+        confirmation: BankAccountConfirmation | None = getattr(self, "confirmation", None)
+        keys = (self.added_by_id, confirmation.confirmed_by_id if confirmation else None)
+        return {key for key in keys if key is not None}
+
+    @property
     def masked(self) -> str:
         """The holder, and the IBAN's ends: a mail shows no more of an account."""
         return f"{self.holder}, {self.iban[:4]} … {self.iban[-4:]}"

@@ -228,6 +228,12 @@ class Membership(models.Model):
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="memberships")
     rights = models.CharField(max_length=10, choices=Rights, default=Rights.VIEWER)
+    is_independent = models.BooleanField(
+        default=True,
+        editable=False,
+        help_text="Appointed before a contract of the customer was in force, or by such a "
+        "signatory: nobody whom one of us could have made up to set a refund account.",
+    )
 
     class Meta:
         constraints: ClassVar = [

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from benchmarks.triggers import Protect, ReadOnly
 from engagements.people.models import User
-from engagements.people.triggers import second_person
+from engagements.people.triggers import by_finance, second_person
 
 APPROVAL = ("state", "approved_by", "decided_at")
 
@@ -94,6 +94,7 @@ def decision_triggers(
             fields=["approved_by", "decided_at"],
             condition=~pgtrigger.Q(old__state="proposed"),
         ),
+        by_finance(model, "proposed_by_id", "approved_by_id"),
         second_person(
             name="approved_by_another",
             code=f"{model}.approved_by_another",

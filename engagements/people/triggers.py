@@ -104,14 +104,15 @@ CONFIRMED_BY_SIGNATORY = Trigger(
     name="signatory",
     when=pgtrigger.Before,
     operation=pgtrigger.Insert,
+    declare=[("member", "record")],
     func=f"""
-    IF NOT EXISTS (
-        SELECT 1 FROM engagements_membership membership
+    SELECT membership.is_independent, adder.role INTO member FROM engagements_membership membership
         JOIN engagements_user person ON person.id = membership.user_id
         JOIN engagements_bankaccount account ON account.customer_id = membership.customer_id
+        LEFT JOIN engagements_user adder ON adder.id = account.added_by_id
         WHERE account.id = NEW.account_id AND person.id = NEW.confirmed_by_id
-            AND membership.rights = 'signatory' AND person.is_active AND person.role = ''
-    ) THEN
+            AND membership.rights = 'signatory' AND person.is_active AND person.role = '';
+    IF NOT FOUND THEN
         {
         refuse(
             "bankaccountconfirmation.signatory",
@@ -119,9 +120,41 @@ CONFIRMED_BY_SIGNATORY = Trigger(
         )
     }
     END IF;
+    IF member.role = '' AND NOT member.is_independent THEN
+        {
+        refuse(
+            "bankaccountconfirmation.independent",
+            "Finance proposes the account to a signatory whom the consultancy appointed.",
+        )
+    }
+    END IF;
     RETURN NEW;
     """,
 )
+
+
+def by_finance(model: str, *columns: str) -> Trigger:
+    """Return a trigger that refuses to write anybody but active people of finance in `columns`.
+
+    Those who acted before may have left since: only what a statement changes is checked.
+    """
+    acts = " OR ".join(
+        f"(NEW.{name} IS DISTINCT FROM OLD.{name} AND NEW.{name} IS NOT NULL AND NOT EXISTS"
+        f" (SELECT 1 FROM engagements_user WHERE id = NEW.{name} AND is_active"
+        " AND role = 'finance'))"
+        for name in columns
+    )
+    return Trigger(
+        name="finance",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Insert | pgtrigger.Update,
+        func=f"""
+    IF {acts} THEN
+        {refuse(f"{model}.finance", "Only finance may do this.")}
+    END IF;
+    RETURN NEW;
+    """,
+    )
 
 
 def second_person(

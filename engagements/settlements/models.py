@@ -17,6 +17,7 @@ from engagements.billing.payment_triggers import limit_refunds
 from engagements.common.money import format_money
 from engagements.contracts.models import ContractVersion
 from engagements.people.models import User
+from engagements.people.triggers import by_finance
 from engagements.settlements.triggers import (
     APPROVED_BY_ANOTHER,
     CHECK_GROUNDS,
@@ -195,6 +196,7 @@ class Settlement(models.Model):
             CHECK_GROUNDS,
             CHECK_OVERTURNED,
             HOLD_DISPUTED,
+            by_finance("settlement", "approved_by_id"),
             APPROVED_BY_ANOTHER,
             PAID_BY_ANOTHER,
             limit_refunds(

@@ -253,7 +253,7 @@ def approval_error(settlement: Settlement, *, by: User) -> ApplicationError | No
             code="settlement.same_person",
         )
     account = settlement.contract_version.engagement.customer.bank_accounts.first()
-    setters = [account.added_by_id] if account and settlement.has_refund else []
+    setters = account.setters if account and settlement.has_refund else set()
     if second_person.is_missing(by=by, others=setters, subject=subject):
         return ApplicationError(
             "You entered the refund account: another person of finance approves the refund.",

@@ -5,18 +5,25 @@ import pgtrigger
 from benchmarks.triggers import Trigger, refuse
 from engagements.people.triggers import second_person
 
-# Who set the account that a refund of the contract's customer would be sent to.
-SET_THE_ACCOUNT = """(SELECT account.added_by_id FROM engagements_bankaccount account
+# Who set the account that a refund of the contract's customer would be sent to, and who
+# confirmed it: a signatory of the customer may be of finance since.
+_NEWEST_ACCOUNT = """FROM engagements_bankaccount account
+        LEFT JOIN engagements_bankaccountconfirmation confirmation
+            ON confirmation.account_id = account.id
         JOIN engagements_engagement engagement ON engagement.customer_id = account.customer_id
         JOIN engagements_contractversion contract ON contract.engagement_id = engagement.id
         WHERE contract.id = NEW.contract_version_id AND NEW.refund > 0
-        ORDER BY account.id DESC LIMIT 1)"""
+        ORDER BY account.id DESC LIMIT 1"""
+SET_THE_ACCOUNT = (
+    f"(SELECT account.added_by_id {_NEWEST_ACCOUNT})",
+    f"(SELECT confirmation.confirmed_by_id {_NEWEST_ACCOUNT})",
+)
 
 APPROVED_BY_ANOTHER = second_person(
     name="approved_by_another",
     code="settlement.approved_by_another",
     by="NEW.approved_by_id",
-    others=("NEW.proposed_by_id", SET_THE_ACCOUNT),
+    others=("NEW.proposed_by_id", *SET_THE_ACCOUNT),
     subject="'settlement:' || NEW.id",
     operation=pgtrigger.Update,
     condition=pgtrigger.Condition("NEW.approved_by_id IS DISTINCT FROM OLD.approved_by_id"),

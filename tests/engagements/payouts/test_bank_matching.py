@@ -21,6 +21,7 @@ from engagements.ledger.models import Entry
 from engagements.payouts import bank_matching, overpayment_refunds, refunds, transfer_files
 from engagements.payouts.match_models import TransferMatch
 from engagements.payouts.models import Transfer, TransferFile
+from engagements.people.models import User
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
@@ -57,10 +58,10 @@ def named(transfer: Transfer, *, reason: str = "") -> str:
     return f"<Refs><EndToEndId>{transfer.end_to_end_id}</EndToEndId></Refs>{returned}"
 
 
-def matched(world: World, content: bytes) -> BankLine:
+def matched(world: World, content: bytes, *, by: User | None = None) -> BankLine:
     """The line of a file, matched by another person than the sender of its refund."""
     row = imported(world, content)
-    outcome = bank_matching.match_import(bank_import=row, by=world.controller)
+    outcome = bank_matching.match_import(bank_import=row, by=by or world.controller)
     assert outcome.errors == ()
     return row.lines.get()
 
@@ -240,7 +241,7 @@ def test_a_returned_overpayment_is_on_its_invoice_again(world: World, is_execute
         matched(world, statement(("-20.00", "out"), details=details))
         refund.refresh_from_db()
         assert refund.state == "paid"
-    matched(world, statement(("20.00", "back"), details=details))
+    matched(world, statement(("20.00", "back"), details=details), by=world.finance)
     refund.refresh_from_db()
     assert refund.state == "failed"
     assert balance_of(invoice).open_amount == -20

@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from engagements import access
 from engagements.administration.permissions import ReadOnly
+from engagements.customers import services as customers
 from engagements.notifications import password_mails
 from engagements.people.models import Customer, Membership, Role, User
 from tests.engagements.world import World
@@ -35,21 +36,14 @@ def test_an_admin_adds_a_person_with_a_role(ada: Client) -> None:
             "email": "new@example.com",
             "name": "Nell",
             "role": "finance",
-            "usable_password": "true",
-            "password1": "correct horse battery",
-            "password2": "correct horse battery",
-            "memberships-TOTAL_FORMS": 0,
-            "memberships-INITIAL_FORMS": 0,
+            **empty("memberships"),
         },
     )
     assert answer.status_code == 302
     user = User.objects.get(email="new@example.com")
-    # A second person gives the finance role.
-    assert (user.role, user.is_superuser, user.check_password("correct horse battery")) == (
-        "",
-        False,
-        True,
-    )
+    # Two people of finance give the role; the user alone chooses a password.
+    assert (user.role, user.is_superuser, user.has_usable_password()) == ("", False, False)
+    assert ada.post(f"/admin/engagements/user/{user.pk}/password/").status_code == 403
     assert user.finance_grants.get().confirmed_by is None
 
 
@@ -62,8 +56,7 @@ def test_admins_cannot_change_their_own_permissions(ada: Client, world: World) -
             "role": "finance",
             "is_active": "on",
             "is_staff": "on",
-            "memberships-TOTAL_FORMS": 0,
-            "memberships-INITIAL_FORMS": 0,
+            **empty("memberships"),
         },
     )
     assert answer.status_code == 302
@@ -79,20 +72,25 @@ def test_plurals_are_english(ada: Client) -> None:
     assert not [name for name in plurals if re.search(r"(x|s|z|ch|sh|[^aeiou]y)s$", name)]
 
 
-def test_an_admin_names_a_signatory(ada: Client, world: World) -> None:
-    answer = ada.post(
-        "/admin/engagements/membership/add/",
-        {"user": world.nobody.pk, "customer": world.customer.pk, "rights": "signatory"},
-    )
-    assert answer.status_code == 302
-    assert Membership.objects.filter(user=world.nobody, rights="signatory").exists()
+def test_a_signatory_whose_address_an_admin_changed_is_not_independent(
+    ada: Client, world: World
+) -> None:
+    form = {
+        "email": "admins-own@example.com",
+        "name": "Sigrid",
+        "is_active": "on",
+        **empty("memberships"),
+    }
+    url = f"/admin/engagements/user/{world.signatory.pk}/change/"
+    assert ada.post(url, form).status_code == 302
+    assert not Membership.objects.get(user=world.signatory).is_independent
 
 
 def test_a_new_customer_is_set_up_and_its_signatory_invited(
-    ada: Client, mailoutbox: list[EmailMessage]
+    ada: Client, world: World, mailoutbox: list[EmailMessage]
 ) -> None:
     person = {"email": "petra@longprompt.example", "name": "Petra Prompt"}
-    new = {**person, "role": "", "usable_password": "false", **empty("memberships")}
+    new = {**person, "role": "", **empty("memberships")}
     assert ada.post("/admin/engagements/user/add/", new).status_code == 302
     petra = User.objects.get(email=person["email"])
     company = {
@@ -106,9 +104,6 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
         "contacts-0-name": "Petra Prompt",
         "contacts-0-email": person["email"],
         "contacts-0-user": petra.pk,
-        "memberships-TOTAL_FORMS": 1,
-        "memberships-0-user": petra.pk,
-        "memberships-0-rights": "signatory",
     }
     of_the_codes = (
         {"country": "XX"},
@@ -125,6 +120,7 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
     customer = Customer.objects.get(name="Longprompt GmbH")
     assert (customer.country, customer.vat_id) == ("DE", "DE136695976")
     assert customer.contacts.get().user == petra
+    customers.invite(customer=customer, rights="signatory", by=world.admin, **person)
     assert access.may_sign(petra, customer)
 
     petras = Client()
@@ -188,7 +184,7 @@ def test_only_users_and_customers_are_writable() -> None:
         for model, site in admin.site._registry.items()
         if model._meta.app_label == "engagements" and not isinstance(site, ReadOnly)
     }
-    assert writable == {"User", "Customer", "Contact", "Membership"}
+    assert writable == {"User", "Customer", "Contact"}
 
 
 def test_history_is_read_only_for_superusers(world: World, client: Client) -> None:

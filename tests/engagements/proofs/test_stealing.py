@@ -21,6 +21,7 @@ from engagements.billing.payment_models import Payment
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.billing.write_off_models import WriteOff
 from engagements.common.errors import ApplicationError
+from engagements.customers import services as customers
 from engagements.finance import grants
 from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.payouts import (
@@ -33,8 +34,8 @@ from engagements.payouts import (
 from engagements.payouts.models import Transfer
 from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.people.approval_models import FinanceGrant
-from engagements.people.bank_accounts import BankAccount
-from engagements.people.models import Role, User
+from engagements.people.bank_accounts import BankAccount, BankAccountConfirmation
+from engagements.people.models import Membership, Role, User
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.database_constraints import violates, write
@@ -47,6 +48,7 @@ from tests.engagements.world import (
     today,
     undone,
 )
+from tests.errors import declined
 
 IBAN = "DE02120300000000202051"
 Steps = dict[str, Callable[[User], Any]]
@@ -138,6 +140,11 @@ def marks() -> frozenset[str]:
             *(f"reopening {row}" for row in _rows(PeriodReopening, "state", "proposed_by")),
             *(f"line {row}" for row in _rows(BankLine, "state")),
             *(f"credited {key}" for key in _keys(Invoice, kind="credit_note")),
+            # By address: what was undone and is done again has another key.
+            *(
+                f"member {row}"
+                for row in _rows(Membership, "user__email", "rights", "is_independent")
+            ),
             *(f"grant {row}" for row in _rows(FinanceGrant, "user", "confirmed_by", "granted_by")),
         ]
     )
@@ -272,3 +279,86 @@ def test_the_sender_of_a_refund_cannot_resend_it_alone(world: World) -> None:
     refunds.mark_failed(settlement=scene.settlement, reason="x", by=world.finance)
     refunds.start_payment(settlement=scene.settlement, by=world.controller)
     assert scene.has_left()
+
+
+class Redirect(Scene):
+    """The same refund, which honest people of finance will send to the customer's account."""
+
+    def steps(self) -> Steps:
+        world = self.world
+        own = Membership.objects.filter(customer=world.customer)
+        return {
+            "appoint a straw": lambda by: self._appoint("straw", by),
+            "let the straw appoint another": lambda by: self._appoint("next", self._as_straw(by)),
+            "make a viewer a signatory": lambda by: customers.change_rights(
+                membership=own.get(user=world.viewer), rights="signatory", by=by
+            ),
+            "remove the signatory": lambda by: customers.remove(
+                membership=own.get(user=world.signatory), by=by
+            ),
+            "set account": lambda by: refund_accounts.add(
+                customer=world.customer, holder="Thief", iban=IBAN, bic="", by=self._as_straw(by)
+            ),
+            "confirm account": lambda by: refund_accounts.confirm(
+                account=BankAccount.objects.latest("pk"), by=self._as_straw(by)
+            ),
+        }
+
+    def _appoint(self, name: str, by: User) -> Membership:
+        return customers.invite(
+            customer=self.world.customer,
+            email=f"{name}@example.com",
+            name=name,
+            rights="signatory",
+            by=by,
+        )
+
+    def _as_straw(self, by: User) -> User:
+        """Who acts for the thieves: a signatory whom they appointed, the last one, if any."""
+        appointed = User.objects.filter(
+            email__in=["straw@example.com", "next@example.com"]
+        ) | User.objects.filter(pk=self.world.viewer.pk, memberships__rights="signatory")
+        return appointed.order_by("-pk").first() or by
+
+    def has_left(self) -> bool:
+        return BankAccountConfirmation.objects.filter(account__iban=IBAN).exists()
+
+
+def test_no_admin_and_no_consultant_redirects_a_refund(world: World) -> None:
+    scene = Redirect(world, thief=world.finance)
+    people = [world.admin, world.consultant]
+    assert thefts(scene, people, {marks()}, []) == []
+    # The control: the customer's own signatories do.
+    own = world.also_signs("Sam")
+    assert thefts(scene, [own], {marks()}, []) != []
+
+
+def test_who_confirmed_the_account_for_the_customer_moves_no_money_to_it(world: World) -> None:
+    scene = Scene(world, thief=world.controller)
+    payments.confirm(payment=scene.first, by=world.finance)
+    sam = world.also_signs("Sam")
+    refund_accounts.add(customer=world.customer, holder="S", iban=IBAN, bic="", by=world.controller)
+    refund_accounts.confirm(account=BankAccount.objects.get(), by=sam)
+    # Sam joins the consultancy, and two people of finance give the role.
+    sam.role = Role.FINANCE
+    sam.save()
+    with declined("settlement.set_account"):
+        settlements.approve(settlement=scene.settlement, by=sam)
+    with violates("settlement.approved_by_another"):
+        write(scene.settlement, state="approved", approved_by=sam, approved_at=timezone.now())
+
+
+def test_the_sender_of_an_overpayments_refund_does_not_record_its_failure(world: World) -> None:
+    invoice, sender = world.overpaid(Decimal(9)), world.controller
+    row = overpayment_refunds.propose(invoice=invoice, amount=Decimal(9), by=world.finance)
+    overpayment_refunds.send(refund=row, by=sender)
+    row.refresh_from_db()
+    with declined("refund.same_person"):
+        overpayment_refunds.mark_failed(refund=row, reason="x", by=sender)
+    overpayment_refunds.mark_paid(refund=row, reference="R", by=sender)
+    with declined("refund.same_person"):
+        overpayment_refunds.record_return(refund=row, reason="x", by=sender)
+    with violates("overpaymentrefund.failed_by_another"):
+        row.refresh_from_db()
+        write(row, state="failed", ended_by=sender, end_reason="x", reference="")
+    overpayment_refunds.record_return(refund=row, reason="x", by=world.finance)

@@ -15,6 +15,7 @@ from engagements.finance import grants
 from engagements.ledger import periods
 from engagements.payouts import overpayment_refunds, refund_accounts
 from tests.database_constraints import code_of
+from tests.engagements.billing.test_bank_imports import imported, statement
 from tests.engagements.proofs.test_raw_sql import ROLE, make_the_role
 from tests.engagements.proofs.test_stealing import IBAN, Scene, propose_write_off
 from tests.engagements.world import World, closed_month, today, undone
@@ -105,6 +106,49 @@ ATTACKS = (
         "INSERT INTO engagements_soleapproval (subject, by_id, second_factor_at, approved_at)"
         " VALUES ('settlement:{settlement}', {thief}, now(), now())",
     ),
+    # Nor in the name of somebody outside finance, or who has left it.
+    (
+        "settlement.finance",
+        "UPDATE engagements_settlement SET state = 'approved', approved_by_id = {consultant},"
+        " approved_at = now() WHERE id = {settlement}",
+    ),
+    (
+        "settlement.finance",
+        "UPDATE engagements_user SET is_active = false WHERE id = {controller};"
+        "UPDATE engagements_settlement SET state = 'approved', approved_by_id = {controller},"
+        " approved_at = now() WHERE id = {settlement}",
+    ),
+    (
+        "paymentconfirmation.finance",
+        "INSERT INTO engagements_paymentconfirmation (payment_id, confirmed_by_id, confirmed_at)"
+        " VALUES ({keyed}, {consultant}, now())",
+    ),
+    (
+        "bankimportconfirmation.finance",
+        "INSERT INTO engagements_bankimportconfirmation"
+        " (bank_import_id, confirmed_by_id, confirmed_at) VALUES ({file}, {consultant}, now())",
+    ),
+    (
+        "writeoff.finance",
+        "UPDATE engagements_writeoff SET state = 'posted', decided_at = now(),"
+        " approved_by_id = {consultant}",
+    ),
+    (
+        "write_off_limit_is_low",
+        'INSERT INTO engagements_writeoff (invoice_id, kind, amount, "limit", reason, state,'
+        " proposed_by_id, proposed_at, end_reason) SELECT invoice_id, kind, amount, 99999, reason,"
+        " 'proposed', proposed_by_id, now(), '' FROM engagements_writeoff",
+    ),
+    # Nor by a line that no bank sent.
+    (
+        "bankline.open_file",
+        "INSERT INTO engagements_bankline (bank_import_id, position, account, entry_key,"
+        " entry_reference, booked_on, valued_on, amount, currency, payer, payer_account, text,"
+        " end_to_end_id, batch_id, is_reversal, return_reason, state, note)"
+        " SELECT bank_import_id, 99, account, 'sha256:x', 'x', booked_on, valued_on, amount,"
+        " currency, payer, payer_account, text, '', '', false, '', 'open', ''"
+        " FROM engagements_bankline WHERE bank_import_id = {statement}",
+    ),
     ("permission", "UPDATE engagements_financeevent SET summary = 'x'"),
     ("permission", "DELETE FROM engagements_payment"),
 )
@@ -129,8 +173,10 @@ def test_raw_sql_as_the_site_s_role_moves_no_money_for_one_person(world: World) 
     periods.propose_reopening(period=closed, reason="x", by=thief)
     overpayment_refunds.propose(invoice=world.overpaid(Decimal(9)), amount=Decimal(9), by=thief)
     grants.confirm(grant=grants.propose(user=world.nobody, by=world.admin), by=thief)
+    bank_file = imported(world, statement(("700.00", "unknown")))
     make_the_role()
     names = {
+        "statement": bank_file.pk,
         "thief": thief.pk,
         "approval": f"approved_by_id = {thief.pk}, decided_at = now()",
         "file": scene.file.pk,

@@ -9,7 +9,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from engagements.common.ratios import with_interval
-from engagements.runs import operator_account, record_files
+from engagements.runs import record_files
+from engagements.runs.ceilings import NOISE, own_ceiling
 from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of, verdict_of
 
@@ -62,6 +63,18 @@ class History:
     even_y: str
     ceiling_y: str | None
 
+    @property
+    def exceeded(self) -> str:
+        """Say that runs are above the ceiling; "" where none is."""
+        above = [str(row.run.pk) for row in self.rows if self._is_above(row)]
+        if not above:
+            return ""
+        runs = f"Run {above[0]} is" if len(above) == 1 else f"Runs {', '.join(above)} are"
+        return f"{runs} above the ceiling. {NOISE}"
+
+    def _is_above(self, row: HistoryRow) -> bool:
+        return None not in (row.ratio, self.ceiling) and (row.ratio or 0) > (self.ceiling or 0)
+
 
 def history_of(
     runs: QuerySet[EngagementRun], *, workload: str = "", last: int | None = None
@@ -84,7 +97,7 @@ def history_of(
     chosen = workload if workload in names else ""
     rows = [_row(run, chosen) for run in measured_runs]
     target = float(document["target"])
-    ceiling = ceiling_of(newest, chosen)
+    ceiling = _ceiling(newest, chosen)
     drawn = [row for row in rows if row.ratio is not None]
     known = [row.high or row.ratio or 0 for row in drawn]
     # A far ceiling would flatten everything else.
@@ -104,22 +117,9 @@ def history_of(
     )
 
 
-def ceiling_of(run: EngagementRun, workload: str) -> float | None:
-    """The ratio if the operator took no time, by the run's record; None if not measured."""
+def _ceiling(run: EngagementRun, workload: str) -> float | None:
     data, _ = record_files.read(run)
-    if data is None:
-        return None
-    shares = {each.name: each.step_share for each in operator_account.alone(data)}
-    before = after = 0.0
-    for load in data["summary"]["workloads"]:
-        share, baseline_us = shares.get(load["name"]), load["baseline_us"]
-        if workload and load["name"] != workload:
-            continue
-        if share is None or baseline_us is None or share >= 1:
-            return None
-        before += load["weight"] * baseline_us
-        after += load["weight"] * baseline_us * (1 - share)
-    return before / after if after else None
+    return None if data is None else own_ceiling(data, workload)
 
 
 def _row(run: EngagementRun, workload: str) -> HistoryRow:

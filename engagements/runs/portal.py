@@ -19,7 +19,7 @@ from engagements.charts import describe
 from engagements.charts.responses import addresses, known_theme
 from engagements.page_access import portal_page
 from engagements.people.models import User
-from engagements.runs import bundles, controls, operator_account, record_files
+from engagements.runs import bundles, ceilings, controls, operator_account, record_files
 from engagements.runs.estimates import estimate_of
 from engagements.runs.explanations import explain
 from engagements.runs.labels import PHASE_LABELS, RUN_LABELS, state_of
@@ -158,6 +158,7 @@ def _measured(run: EngagementRun, by: User) -> dict[str, Any]:
         "damage": damage,
         "pictures": _pictures(run, data) if data else [],
         "alone": operator_account.alone(data) if data else [],
+        "exceeded": ceilings.exceeded(run.engagement, data) if data else "",
         "controls": controls.of(data) if data else None,
         "file_base": f"{run.engagement.reference}-run-{run.pk}",
         "candidate_name": _candidate_name(run),

@@ -25,6 +25,7 @@ from engagements.page_access import consultant_page
 from engagements.runs import (
     attempts,
     bundles,
+    ceilings,
     controls,
     notices,
     operator_account,
@@ -183,6 +184,7 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
         **context,
         "data": data,
         "alone": operator_account.alone(data),
+        "exceeded": ceilings.exceeded(run.engagement, data),
         "controls": controls.of(data),
         "pictures": pictures.of(run, data),
     }

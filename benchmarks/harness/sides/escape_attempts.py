@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import json
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -76,6 +77,13 @@ def session_keyring() -> int | None:
     return found if found > 0 else None
 
 
+def _cannot_ignore_children() -> bool:
+    """Whether the kernel goes on counting the processor time of children that nobody waits for."""
+    with contextlib.suppress(OSError):
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    return not int(_field("SigIgn"), 16) >> (signal.SIGCHLD - 1) & 1
+
+
 def _open_arena(handle: str) -> None:
     """Open the referee's memory as a side does. Raises RuntimeError."""
     from cuda.bindings import runtime as cudart
@@ -109,6 +117,7 @@ def tried(asked: dict[str, Any]) -> dict[str, bool]:
         "referee_unreadable": apart
         or all(_refused_to_read(f"{referee}/{name}") for name in ("environ", "mem", "maps")),
         "scratch_limited": size <= asked["scratch_bytes"],
+        "children_counted": _cannot_ignore_children(),
         "own_keyring": asked["keyring"] is None or session_keyring() != asked["keyring"],
     }
 

@@ -13,6 +13,7 @@ from benchmarks.harness.sides.sandboxes import Sandboxes
 
 # The names for `--require-isolation`.
 FULL = (
+    "children_counted",
     "emptied_environment",
     "files_hidden",
     "no_capabilities",
@@ -27,9 +28,8 @@ FULL = (
     "unprivileged_user",
 )
 # The minimum for acceptance runs; CUDA works with all of these.
-ACCEPTANCE = tuple(
-    name for name in FULL if name not in ("files_hidden", "own_process_ids", "scratch_limited")
-)
+_WITHOUT_CUDA = ("children_counted", "files_hidden", "own_process_ids", "scratch_limited")
+ACCEPTANCE = tuple(name for name in FULL if name not in _WITHOUT_CUDA)
 _PR_SET_DUMPABLE = 4
 _PASSED_ON = (
     "PATH",

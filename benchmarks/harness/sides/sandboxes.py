@@ -91,6 +91,8 @@ class Sandbox:
     scratch_bytes: int = _SCRATCH_BYTES
     loopback: bool = False
     """Whether the side's own network has a loopback, by which its processes reach each other."""
+    children_counted: bool = False
+    """Whether its processor time is judged, so that its children's must be counted."""
     limits: dict[str, int] = field(default_factory=lambda: dict(_LIMITS))
 
     def make_scratch(self, folder: Path) -> None:
@@ -162,6 +164,7 @@ class Sandbox:
             "own_process_ids": self.arrangement.own_process_ids,
             "group": None,
             "loopback": self.loopback and "net" in self.arrangement.namespaces,
+            "children_counted": self.children_counted,
             "limits": self.limits,
         }
         return [sys.executable, "-I", "-S", str(_HERE / "confine.py"), json.dumps(spec), *inner]
@@ -248,6 +251,7 @@ def _sandboxes(
             shown=tuple(shown),
             devices=tuple(visible_files.devices(cuda=cuda)),
             loopback=loopback,
+            children_counted=not cuda,
         )
     for sandbox in sandboxes.values():
         sandbox.make_cache()

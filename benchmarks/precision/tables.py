@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
 
 from benchmarks.verdict import verdicts
 from benchmarks.verdict.verdicts import Look
@@ -25,6 +24,9 @@ class Count:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's exact 95% interval of the rate."""
+        # Only here: it takes a second to import.
+        from scipy.stats import binomtest
+
         found = binomtest(self.count, self.trials).proportion_ci(CONFIDENCE, method="exact")
         return float(found.low), float(found.high)
 

@@ -47,13 +47,13 @@ def own() -> Certificate:
     if settings.TWOFOLD_CERTIFICATE:
         return _read(_decoded(settings.TWOFOLD_CERTIFICATE), "TWOFOLD_CERTIFICATE")
     if settings.TWOFOLD_CERTIFICATE_FILE:
-        return _of_file(Path(settings.TWOFOLD_CERTIFICATE_FILE))
+        return of_file(Path(settings.TWOFOLD_CERTIFICATE_FILE))
     if settings.PRODUCTION:
         raise ImproperlyConfigured(f"TWOFOLD_CERTIFICATE_FILE is not set. {REMEDY}")
     file = Path(settings.TWOFOLD_HOME) / "certificate.pem"
     if not file.exists():
         make(file)
-    return _of_file(file)
+    return of_file(file)
 
 
 def make(file: Path) -> None:
@@ -110,7 +110,8 @@ def _self_signed(key: rsa.RSAPrivateKey, now: datetime) -> x509.Certificate:
     return builder.add_extension(usage, True).sign(key, hashes.SHA256())
 
 
-def _of_file(file: Path) -> Certificate:
+def of_file(file: Path) -> Certificate:
+    """Read a certificate and its private key."""
     try:
         content = file.read_bytes()
     except OSError as error:

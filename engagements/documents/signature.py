@@ -14,6 +14,7 @@ from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import padding
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
@@ -120,7 +121,7 @@ def _signed(
         FIELD, readable_field_name="Signature of the consultancy", invis_sig_settings=outside
     )
     signer = _dated_signer(dated)(
-        meta, signer=_signer(own), timestamper=_timestamper(), new_field_spec=field
+        meta, signer=signer_with(own), timestamper=_timestamper(), new_field_spec=field
     )
     writer = _repeatable_writer()(io.BytesIO(content))
     if is_countersignable:
@@ -141,23 +142,29 @@ def _name_of(certificate: x509.Certificate) -> str:
     return str(names[0].value) if names else certificate.subject.rfc4514_string()
 
 
-def _signer(own: certificates.Certificate) -> Any:
-    from asn1crypto import keys
+def signer_with(own: certificates.Certificate) -> Any:
+    """Return what signs by this certificate."""
     from asn1crypto import x509 as asn1
-    from pyhanko.sign.signers import SimpleSigner
+    from pyhanko.sign.general import get_pyca_cryptography_hash
+    from pyhanko.sign.signers import Signer
     from pyhanko_certvalidator.registry import SimpleCertificateStore
+
+    class OwnKeySigner(Signer):
+        """Signs with the loaded key; pyHanko would load and check it for each signature."""
+
+        async def async_sign_raw(
+            self, data: bytes, digest_algorithm: str, dry_run: bool = False
+        ) -> bytes:
+            if dry_run:
+                return bytes(own.key.key_size // 8)
+            algorithm = get_pyca_cryptography_hash(digest_algorithm)
+            return own.key.sign(data, padding.PKCS1v15(), algorithm)
 
     def converted(each: x509.Certificate) -> Any:
         return asn1.Certificate.load(each.public_bytes(serialization.Encoding.DER))
 
-    key = own.key.private_bytes(
-        serialization.Encoding.DER,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    return SimpleSigner(
+    return OwnKeySigner(
         signing_cert=converted(own.certificate),
-        signing_key=keys.PrivateKeyInfo.load(key),
         cert_registry=SimpleCertificateStore.from_certs([converted(each) for each in own.chain]),
     )
 

@@ -11,12 +11,10 @@ from email.message import Message
 from pathlib import Path
 from typing import Any
 
-import boto3
 import psycopg
 import redis
 from aiosmtpd.controller import Controller
 from django.utils import timezone
-from moto.server import ThreadedMotoServer
 
 from consultancy.embedded.place import Place
 from consultancy.embedded.valkey import Valkey
@@ -209,6 +207,9 @@ def _mail(mailbox: Mailbox) -> Iterator[Part]:
 
 @contextmanager
 def _s3() -> Iterator[str]:
+    import boto3
+    from moto.server import ThreadedMotoServer
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:

@@ -19,7 +19,7 @@ from pyhanko.pdf_utils.generic import pdf_name, pdf_string
 from pyhanko.pdf_utils.incremental_writer import IncrementalPdfFileWriter
 from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.fields import MDPPerm
-from pyhanko.sign.signers import PdfSignatureMetadata, SimpleSigner, sign_pdf
+from pyhanko.sign.signers import PdfSignatureMetadata, Signer, sign_pdf
 from weasyprint import HTML
 
 from engagements import documents
@@ -36,12 +36,10 @@ DATED = datetime(2026, 9, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def customers_signer(tmp_path_factory: pytest.TempPathFactory) -> SimpleSigner:
+def customers_signer(tmp_path_factory: pytest.TempPathFactory) -> Signer:
     folder = tmp_path_factory.mktemp("customer")
     certificate.make(folder / "own.pem")
-    made = SimpleSigner.load(str(folder / "own.pem"), str(folder / "own.pem"))
-    assert made is not None
-    return made
+    return signature.signer_with(certificate.of_file(folder / "own.pem"))
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +61,7 @@ def issued(contract: ContractVersion) -> bytes:
     return bytes(document.content)
 
 
-def signed(content: bytes, signer: SimpleSigner, field: str = "Customer") -> bytes:
+def signed(content: bytes, signer: Signer, field: str = "Customer") -> bytes:
     writer = IncrementalPdfFileWriter(io.BytesIO(content))
     meta = PdfSignatureMetadata(field_name=field)
     return bytes(sign_pdf(writer, meta, signer=signer).getvalue())
@@ -101,7 +99,7 @@ def test_a_signatory_uploads_the_signed_pdf_and_downloads_it(
     world: World,
     contract: ContractVersion,
     issued: bytes,
-    customers_signer: SimpleSigner,
+    customers_signer: Signer,
 ) -> None:
     content = signed(issued, customers_signer)
     sign_in(client, world.signatory)
@@ -131,14 +129,13 @@ def x509_der(pem: str) -> bytes:
     return found.public_bytes(serialization.Encoding.DER)
 
 
-def test_hostile_and_huge_files_are_declined(customers_signer: SimpleSigner, settings: Any) -> None:
+def test_hostile_and_huge_files_are_declined(customers_signer: Signer) -> None:
     unsigned: bytes = HTML(string="<h1>Terms</h1>").write_pdf(pdf_identifier=b"a" * 32)
     issued = signature.sign(unsigned, dated=DATED, reason="Terms", is_countersignable=True)
     good = signed(issued, customers_signer)
     broken = bytearray(good)
     broken[broken.index(b"/Contents <", len(issued)) + 3000] ^= 1
-    house = SimpleSigner.load(settings.TWOFOLD_CERTIFICATE_FILE, settings.TWOFOLD_CERTIFICATE_FILE)
-    assert house is not None
+    house = signature.signer_with(certificate.own())
     cases: list[tuple[bytes, set[str]]] = [
         (issued, {"countersignature.other_document"}),
         (b"%PDF-1.7\n" + good, {"countersignature.other_document"}),
@@ -155,7 +152,7 @@ def test_hostile_and_huge_files_are_declined(customers_signer: SimpleSigner, set
 
 
 def test_a_file_that_decompresses_to_gigabytes_is_declined_in_its_own_process(
-    customers_signer: SimpleSigner,
+    customers_signer: Signer,
 ) -> None:
     unsigned: bytes = HTML(string="<h1>Terms</h1>").write_pdf(pdf_identifier=b"a" * 32)
     issued = signature.sign(unsigned, dated=DATED, reason="Terms", is_countersignable=True)
@@ -198,7 +195,7 @@ def test_only_a_signatory_of_this_customer_uploads(
     world: World,
     contract: ContractVersion,
     issued: bytes,
-    customers_signer: SimpleSigner,
+    customers_signer: Signer,
 ) -> None:
     content = signed(issued, customers_signer)
     for who, status in ((world.viewer, 403), (world.consultant, 403), (world.stranger, 404)):

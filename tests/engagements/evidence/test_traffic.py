@@ -6,12 +6,15 @@ import io
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import pytest
 
 from engagements.evidence.readers import TrafficFacts, limits, read
 from tests.errors import unreadable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def facts_of(content: str | bytes) -> TrafficFacts:
@@ -23,6 +26,8 @@ def facts_of(content: str | bytes) -> TrafficFacts:
 
 def frame() -> pd.DataFrame:
     """Ten calls: eight of one shape, one each of two others, which take longer."""
+    import pandas as pd
+
     return pd.DataFrame(
         {
             "batch": [1] * 8 + [2, 4],
@@ -35,6 +40,8 @@ def frame() -> pd.DataFrame:
 
 
 def histogram() -> pd.DataFrame:
+    import pandas as pd
+
     return pd.DataFrame(
         {
             "batch": [1, 2, 4],

@@ -12,7 +12,6 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.test import Client
 from django.urls import reverse
-from oidc_provider_mock import run_server_in_thread
 
 from engagements.people.models import User
 from tests.engagements.world import World
@@ -28,6 +27,8 @@ ROLES = [("ledger", "finance"), ("it", "admin"), ("kernels", "consultant")]
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[str]:
+    from oidc_provider_mock import run_server_in_thread
+
     with run_server_in_thread() as server:
         yield f"http://localhost:{server.server_port}"
 

@@ -20,7 +20,7 @@ APPLICATION = "Twofold"
 MAX_SUMMARY_CHARACTERS = 300
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def record(
     *,
     engagement: Engagement,

@@ -6,7 +6,7 @@ person who caused it is not notified, except of a notice, whose mail is also a r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from django.urls import reverse
@@ -44,18 +44,11 @@ class _Letter:
 def notify(event: Event) -> None:
     """Notify everyone whom `event` concerns, once. Raises UnknownEvent."""
     kind = event_type(event.verb)
-    seen: set[int] = set()
+    letters: dict[int, _Letter] = {}
     for letter in _letters(event, kind):
-        if letter.person.pk in seen:
-            continue
-        seen.add(letter.person.pk)
-        _deliver(event, kind, letter)
-
-
-def channel_of(person: User, topic: Topic, default: Channel) -> Channel:
-    """The channel that `person` chose for `topic`, or the default."""
-    row = Preference.objects.filter(person=person, topic=topic).first()
-    return Channel(row.channel) if row else default
+        letters.setdefault(letter.person.pk, letter)
+    if letters:
+        _deliver(event, list(letters.values()), _channels(kind.topic, letters))
 
 
 def finance_users(*, but: User | None = None) -> list[User]:
@@ -66,25 +59,34 @@ def finance_users(*, but: User | None = None) -> list[User]:
     return list(people.order_by("email"))
 
 
-def _deliver(event: Event, kind: EventType, letter: _Letter) -> None:
-    channel = channel_of(letter.person, kind.topic, letter.default)
-    if channel != Channel.NONE or letter.is_notice:
-        Notification.objects.get_or_create(
+def _channels(topic: Topic, letters: Mapping[int, _Letter]) -> dict[int, Channel]:
+    """The channel that each person chose for `topic`, or the letter's default."""
+    defaults = {person: letter.default for person, letter in letters.items()}
+    chosen = Preference.objects.filter(person__in=letters, topic=topic)
+    return defaults | {row.person_id: Channel(row.channel) for row in chosen}
+
+
+def _deliver(event: Event, letters: list[_Letter], channels: Mapping[int, Channel]) -> None:
+    notifications = [
+        Notification(
             person=letter.person,
             event=event,
-            defaults={
-                "path": reverse(letter.page, args=letter.arguments),
-                "waits_for_digest": channel == Channel.DIGEST and not letter.is_notice,
-            },
+            path=reverse(letter.page, args=letter.arguments),
+            waits_for_digest=channels[letter.person.pk] == Channel.DIGEST and not letter.is_notice,
         )
-    if channel == Channel.MAIL or letter.is_notice:
-        mails.write(
-            key=letter.key,
-            engagement=event.engagement,
-            recipient=letter.person.email,
-            subject=letter.subject,
-            body=letter.body,
-        )
+        for letter in letters
+        if channels[letter.person.pk] != Channel.NONE or letter.is_notice
+    ]
+    Notification.objects.bulk_create(notifications, ignore_conflicts=True)
+    for letter in letters:
+        if channels[letter.person.pk] == Channel.MAIL or letter.is_notice:
+            mails.write(
+                key=letter.key,
+                engagement=event.engagement,
+                recipient=letter.person.email,
+                subject=letter.subject,
+                body=letter.body,
+            )
 
 
 def _letters(event: Event, kind: EventType) -> Iterator[_Letter]:
@@ -138,7 +140,10 @@ def _viewers_of(customer: Customer) -> list[User]:
 
 def _to_mentioned(event: Event, kind: EventType) -> Iterator[_Letter]:
     """People whom a comment mentions, by mail."""
-    for person in User.objects.filter(pk__in=event.changes.get("mentions", []), is_active=True):
+    mentioned = event.changes.get("mentions")
+    if not mentioned:
+        return
+    for person in User.objects.filter(pk__in=mentioned, is_active=True):
         if person.pk != event.actor_id:
             yield _to_staff(event, kind, person, default=Channel.MAIL)
 

@@ -37,7 +37,7 @@ def newest() -> list[Clause]:
     if not Clause.objects.exists():
         _publish_texts()
     clauses = Clause.objects.order_by("slug", "-number").distinct("slug")
-    order = {file.stem.partition("-")[2]: place for place, file in enumerate(_files())}
+    order = {_slug(file): place for place, file in enumerate(_files())}
     return sorted(clauses, key=lambda clause: (order.get(clause.slug, len(order)), clause.slug))
 
 
@@ -79,10 +79,14 @@ def digest_of(text: str) -> str:
 @transaction.atomic
 def _publish_texts() -> None:
     _lock_publishing()
-    for file in _files():
-        title, guidance, text = file.read_text(encoding="utf-8").split("\n", 2)
-        slug = file.stem.partition("-")[2]
-        _publish(slug, title.lstrip("# "), text, guidance.lstrip("> "), None, _last(slug))
+    # Another transaction may have published them while this one waited for the lock.
+    if not Clause.objects.exists():
+        Clause.objects.bulk_create(_clause_of(file) for file in _files())
+
+
+def _clause_of(file: Path) -> Clause:
+    title, guidance, text = file.read_text(encoding="utf-8").split("\n", 2)
+    return _clause(_slug(file), 1, title.lstrip("# "), text, guidance.lstrip("> "))
 
 
 def _require_known(slug: str, text: str) -> None:
@@ -110,22 +114,31 @@ def _last(slug: str) -> Clause | None:
 
 
 def _publish(
-    slug: str, title: str, text: str, guidance: str, by: User | None, last: Clause | None
+    slug: str, title: str, text: str, guidance: str, by: User, last: Clause | None
 ) -> Clause:
+    clause = _clause(slug, last.number + 1 if last else 1, title, text, guidance)
+    if last and (last.title, last.text, last.guidance) == (clause.title, clause.text, guidance):
+        return last
+    clause.published_by = by
+    validation.save_validated(clause)
+    return clause
+
+
+def _clause(slug: str, number: int, title: str, text: str, guidance: str) -> Clause:
     title = validation.text(title, noun="The title")
     text = validation.text(text.replace("\r\n", "\n"), noun="The text")
-    if last and (last.title, last.text, last.guidance) == (title, text, guidance):
-        return last
-    number = last.number + 1 if last else 1
-    clause = Clause(slug=slug, number=number, title=title, text=text, published_by=by)
-    clause.guidance = guidance
+    clause = Clause(slug=slug, number=number, title=title, text=text, guidance=guidance)
     clause.digest = digest_of(text)
-    validation.save_validated(clause)
     return clause
 
 
 def _files() -> list[Path]:
     return sorted(TEXTS.glob("*.md"))
+
+
+def _slug(file: Path) -> str:
+    """The slug of a file, without the number of its place."""
+    return file.stem.partition("-")[2]
 
 
 @dataclass(frozen=True)

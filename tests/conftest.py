@@ -38,6 +38,8 @@ import psutil
 import pytest
 from django.conf import settings
 from django.test import override_settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from consultancy.environment import cache_of
 from tests import database_cleanup, template_database
@@ -50,6 +52,8 @@ pytest_plugins = ["tests.chromium"]
 # The time of an example depends on the load of the machine.
 hypothesis.settings.register_profile("suite", deadline=None)
 hypothesis.settings.load_profile("suite")
+# It would parse all of the project in every test process, for constants to try.
+providers._get_local_constants = Constants
 
 ROOT = Path(__file__).resolve().parent.parent
 DATABASE = "test_twofold"
@@ -93,6 +97,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     text = collection_path.read_text()
     return any(f"mark.{name}" not in text for name in selected) or None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with the tests that commit, the longest ones: short tests fill the end.
+
+    pytest-django sorts them last for a flush after each, which `database_cleanup` replaces.
+    """
+    items.sort(key=lambda item: not _commits(item))
+
+
+def _commits(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("django_db")
+    wanted = {"transactional_db", "live_server"} & set(getattr(item, "fixturenames", ()))
+    return bool(wanted) or bool(mark and mark.kwargs.get("transaction"))
 
 
 def pytest_collection_finish() -> None:

@@ -91,7 +91,7 @@ def test_the_first_tab_stop_skips_the_navigation(window: Window) -> None:
 
 
 def test_a_contract_is_accepted_by_keyboard(window: Window) -> None:
-    case = story.offered(story.audited(story.opened()))
+    case = story.on_offer()
     page = window(case.signatory, reduced_motion="reduce")
     page.goto(reverse("portal"))
     for name in ("portal-engagement", "portal-contract"):

@@ -54,7 +54,7 @@ PASSWORD = "a password to type"
 def test_an_uploaded_benchmark_is_approved_by_both_sides_and_chosen_in_the_contract(
     window: Window, tmp_path: Path
 ) -> None:
-    case = story.audited(story.opened())
+    case = story.delivered()
     consultant, customer = window(case.consultant), window(case.signatory)
     version = upload(customer, case, packed(tmp_path))
     passed(version)
@@ -71,7 +71,7 @@ def test_a_customers_operator_is_checked_sealed_measured_and_met(
     window: Window, celery_worker_process: Callable[..., Worker], tmp_path: Path
 ) -> None:
     celery_worker_process(environment={"TWOFOLD_HOME": str(tmp_path)})
-    case = story.audited(story.opened())
+    case = story.delivered()
     for signer in (case.consultant, case.signatory):
         signer.set_password(PASSWORD)
         signer.save()

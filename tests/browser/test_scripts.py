@@ -124,7 +124,7 @@ def test_a_consultant_goes_from_the_first_call_to_a_signed_contract(
 
 
 def test_a_customer_understands_signs_follows_disputes_and_verifies(window: Window) -> None:
-    case = story.offered(story.audited(story.opened()))
+    case = story.on_offer()
     with_password(case.signatory)
     page, script = window(), Script("Customer")
     script.watch(page)

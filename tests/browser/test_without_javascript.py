@@ -73,7 +73,7 @@ def test_a_consultant_has_a_run_measured(plain: Window) -> None:
 
 
 def test_a_signatory_accepts_the_contract(plain: Window) -> None:
-    case = story.offered(story.audited(story.opened()))
+    case = story.on_offer()
     page = plain(case.signatory)
 
     page_actions.follow(page, "portal-engagement", case.reference)

@@ -82,7 +82,7 @@ class CachedWorld(World):
 
     def __init__(self, patches: pytest.MonkeyPatch) -> None:
         self._patches = patches
-        self._signed_in = self._written = self._creating = False
+        self._signed_in = self._written = False
         day = timezone.localdate()
         cached = _caches[0] if _caches else None
         if cached is None or cached.world is None or cached.world.day != day:
@@ -125,7 +125,7 @@ class CachedWorld(World):
         self, name: str, story: Callable[..., Any], changes: dict[str, Any]
     ) -> Any:
         plain = all(isinstance(value, PLAIN) for value in changes.values())
-        if self._creating or not plain or not self._is_unchanged():
+        if not plain or not self._is_unchanged():
             return story(self, **changes)
         key = f"{name} {sorted(changes.items())}"
         cached = _caches[0]
@@ -134,7 +134,7 @@ class CachedWorld(World):
             mine = {id(theirs): self.__dict__[who] for who, theirs in entry.people.items()}
             self._written = True
             return deepcopy(entry.result, mine)
-        self._creating = True
+        # A stage begins with the one before it, which is restored or cached in turn.
         result = story(self, **changes)
         if key not in cached.stories and not self._signed_in:
             cached.stories[key] = self._cache_rows(result)

@@ -16,7 +16,7 @@ from pypdf import PdfReader
 from engagements import documents, tasks
 from engagements.audit.models import Audit
 from engagements.common import queue
-from tests.engagements import cached_world, evidence_world
+from tests.engagements import cached_world, document_story, evidence_world
 from tests.engagements.accessibility import errors_of
 from tests.engagements.cached_stories import running_test
 from tests.engagements.document_story import Story
@@ -101,7 +101,7 @@ def audit(world: World) -> Audit:
 @pytest.fixture
 def story(db: None, settings: object, tmp_path: Path) -> Story:
     """An engagement that has just been opened."""
-    return Story()
+    return document_story.opened()
 
 
 # The kinds of documents that this process has validated.

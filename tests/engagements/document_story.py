@@ -30,6 +30,7 @@ from engagements.runs.models import EngagementRun
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from engagements.workbench import opening as engagements
+from tests.engagements.cached_stories import cached_story
 from tests.engagements.charts import measured
 from tests.engagements.world import person, received
 from tests.referee_key import sign
@@ -228,6 +229,12 @@ class Story:
     def gross(self, net: Decimal) -> Decimal:
         """With the contract's tax."""
         return net * (1 + self.tax / 100)
+
+
+@cached_story()
+def opened() -> Story:
+    """An engagement in scoping."""
+    return Story()
 
 
 def _user(email: str, name: str, role: str) -> User:

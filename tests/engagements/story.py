@@ -281,9 +281,22 @@ def failed(story: Story) -> EngagementRun:
 
 
 @cached_story(SCENARIO)
-def in_force(*, currency: str = "EUR") -> Story:
+def delivered() -> Story:
+    """Audited, and no contract yet."""
+    return audited(opened())
+
+
+@cached_story(SCENARIO)
+def on_offer() -> Story:
+    """A contract waits for both signatures."""
+    return offered(delivered())
+
+
+@cached_story(SCENARIO)
+def in_force(*, currency: str = "EUR", attempts: int = 1, inconclusive: str = "missed") -> Story:
     """Signed, and nothing billed."""
-    return active(offered(audited(opened(currency=currency))))
+    story = audited(opened(currency=currency))
+    return active(offered(story, attempts=attempts, inconclusive=inconclusive))
 
 
 @cached_story(SCENARIO)

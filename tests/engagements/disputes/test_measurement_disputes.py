@@ -39,7 +39,9 @@ from engagements.settlements.models import Settlement
 from engagements.settlements.queries import has_unsettled_payments
 from tests.database_constraints import violates, write
 from tests.engagements import story as stories
+from tests.engagements.cached_stories import cached_story
 from tests.engagements.charts.measured import disqualified, record
+from tests.engagements.scenario import SCENARIO
 from tests.engagements.sessions import sign_in
 from tests.engagements.story import Story
 from tests.engagements.world import undone
@@ -49,12 +51,17 @@ from tests.referee_key import sign
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def story() -> Story:
+@cached_story(SCENARIO)
+def first_missed() -> Story:
     """The first of three attempts missed, at about 1.1 times."""
-    story = stories.active(stories.offered(stories.audited(stories.opened()), attempts=3))
+    story = stories.in_force(attempts=3)
     stories.measured(story, 1.1)
     return story
+
+
+@pytest.fixture
+def story() -> Story:
+    return first_missed()
 
 
 def run_of(story: Story) -> EngagementRun:
@@ -238,7 +245,7 @@ def test_a_dispute_keeps_an_engagement_open() -> None:
 
 @pytest.mark.parametrize(("attempts", "stage"), [(1, Stage.MISSED), (3, Stage.ACTIVE)])
 def test_a_missed_repeat_takes_a_met_target_back(attempts: int, stage: Stage) -> None:
-    story = stories.active(stories.offered(stories.audited(stories.opened()), attempts=attempts))
+    story = stories.in_force(attempts=attempts)
     stories.paid(story)
     before = balances(story)
     stories.measured(story, 2.6)
@@ -284,7 +291,7 @@ def test_a_target_that_two_repeats_decide_stays_met_by_one_of_them(story: Story)
 
 def disqualified_twice() -> tuple[Story, EngagementRun]:
     """A contract that the customer ended for cause, and its second disqualified run."""
-    story = stories.active(stories.offered(stories.audited(stories.opened()), attempts=3))
+    story = stories.in_force(attempts=3)
     stories.paid(story)
     caught = disqualified()["findings"]
     stories.measured(story, 1.1, findings=caught)
@@ -336,9 +343,7 @@ def test_an_end_for_cause_is_undone_by_a_repeat_that_follows_the_rules(is_refund
 @pytest.mark.parametrize("counts", [True, False])
 def test_an_inconclusive_repeat_counts_as_the_contract_says(counts: bool) -> None:
     rule = "missed" if counts else "repeat"
-    story = stories.active(
-        stories.offered(stories.audited(stories.opened()), attempts=2, inconclusive=rule)
-    )
+    story = stories.in_force(attempts=2, inconclusive=rule)
     first, second = stories.measured(story, 1.1), stories.measured(story, 1.12)
     assert (first.attempt, second.attempt, story.engagement.stage) == (1, 2, Stage.MISSED)
     repeated(story, first, 2.0, noise=0.3)

@@ -64,7 +64,7 @@ def test_findings_stay_unseen_until_the_audit_is_delivered(client: Client) -> No
 
 
 def test_the_six_checks_are_explained(client: Client) -> None:
-    shown = shown_to(client, stories.audited(stories.opened()))
+    shown = shown_to(client, stories.delivered())
     assert shown.context["page"].passed == 5
     assert shown.content.decode().count("finding__number") == 6
 
@@ -106,7 +106,7 @@ def test_an_overridden_finding_shows_both_outcomes(
 
 
 def test_an_offer_is_the_signatorys_turn(client: Client) -> None:
-    story = stories.offered(stories.audited(stories.opened()))
+    story = stories.on_offer()
     step = shown_to(client, story).context["next"]
     assert step.who_label == YOU
     assert step.url == reverse("portal-contract", args=[story.reference])

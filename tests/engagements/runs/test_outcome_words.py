@@ -41,7 +41,7 @@ def distinct() -> list[Situation]:
 def test_the_portal_and_the_report_say_what_every_row_does(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    story = stories.active(stories.offered(stories.audited(stories.opened()), attempts=3))
+    story = stories.in_force(attempts=3)
     run = EngagementRun.objects.get(pk=stories.measured(story, 1.1).pk)
     summary = run.run.record.summary
     client.force_login(story.viewer)

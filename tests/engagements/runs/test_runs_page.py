@@ -129,7 +129,7 @@ def test_a_second_acceptance_run_waits_for_the_first(client: Client, story: Stor
 
 
 def test_before_a_contract_a_trial_names_its_benchmark(client: Client) -> None:
-    story = stories.audited(stories.opened())
+    story = stories.delivered()
     client.force_login(story.consultant)
     response = ask(client, story)
     assert response.status_code == 422

@@ -1,8 +1,5 @@
 """Benchmarks, solutions, runs and one true record for the tests of runs."""
 
-import fcntl
-import os
-import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,15 +15,14 @@ from kombu import pools
 from benchmarks.errors import BenchmarkError
 from benchmarks.models import Benchmark, Run, Solution
 from benchmarks.records import records
-from benchmarks.records.canonical import canonical
 from benchmarks.services import benchmarks, runs, solutions
 from consultancy import celery_app
 from kernels import catalogue
 from tests import referee_key
+from tests.engagements.charts.measured import record
 
 OPERATOR = "shared_prefix_attention"
 FAKE_REFEREE = Path(__file__).with_name("fake_referee.py")
-ROOT = FAKE_REFEREE.parent.parent.parent
 
 
 @pytest.fixture(autouse=True)
@@ -115,44 +111,8 @@ def lose_the_worker(run: Run) -> None:
 
 
 @pytest.fixture(scope="session")
-def record_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A record that the real harness measured on this machine, with a ratio.
-
-    The first test process measures it; each signs it with its own key.
-    """
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    kept = folder / "measured.json"
-    with (folder / "measured.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not kept.exists():
-            kept.write_bytes(_measured_with_ratio(tmp_path_factory))
-    return records.serialize(records.load(kept.read_bytes()), referee_key.KEY)
-
-
-def _measured_with_ratio(folders: pytest.TempPathFactory) -> bytes:
-    # A busy machine can make such short rounds unusable: the run is then rightly invalid.
-    for _ in range(4):
-        content = _measured(folders.mktemp("measured"))
-        summary = records.load(content)["summary"]
-        if summary["ratio"] is not None:
-            return content
-    raise AssertionError(f"no ratio in four runs: {summary['reasons']}")
-
-
-def _measured(folder: Path) -> bytes:
-    (folder / "benchmark.json").write_bytes(canonical(quick_document()))
-    candidate = catalogue.candidates(OPERATOR)["torch_cascade"]
-    command = [sys.executable, "-m", "benchmarks.harness", "run", str(folder / "benchmark.json")]
-    finished = subprocess.run(
-        [*command, str(candidate), "--out", str(folder / "record.json")],
-        cwd=ROOT,
-        env={**os.environ, "TWOFOLD_SIGNING_KEY_FILE": str(referee_key.KEY_FILE)},
-        capture_output=True,
-        text=True,
-        timeout=170,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
-    return (folder / "record.json").read_bytes()
+def record_bytes() -> bytes:
+    """A signed record of the quick benchmark and of `solution`, as if it had been measured."""
+    source = catalogue.candidates(OPERATOR)["torch_cascade"].read_text()
+    measured = record(speedup=1.4, document=quick_document(), source=source)
+    return records.serialize(measured, referee_key.KEY)

@@ -52,13 +52,20 @@ def benchmark(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_run_writes_a_record_that_verifies(benchmark: Path, tmp_path: Path) -> None:
-    out = tmp_path / "r.json"
-    ran = _harness("run", benchmark, EXPLOITS / "honest.py", "--out", out, "--progress")
+def test_a_run_writes_a_signed_record_that_verifies_and_its_sides_never_see_the_key(
+    benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, key, candidate = tmp_path / "r.json", tmp_path / "key", EXPLOITS / "key_searched.py"
+    signatures.make_key(key)
+    monkeypatch.setenv(signatures.KEY_FILE_VARIABLE, str(key))
+    ran = _harness("run", benchmark, candidate, "--out", out, "--progress")
+    # The candidate raises where it finds the key.
     assert ran.returncode == 0, ran.stderr
+    signatures.check(out.read_bytes(), signatures.read_key(key).public)
     record = records.load(out.read_bytes())
-    assert record["candidate"]["source"] == (EXPLOITS / "honest.py").read_text()
-    assert record["command"] == "twofold run b.json honest.py --out r.json"
+    assert record["summary"]["verdict"] != "disqualified"
+    assert record["candidate"]["source"] == candidate.read_text()
+    assert record["command"] == "twofold run b.json key_searched.py --out r.json"
     assert str(tmp_path) not in out.read_text()
     assert out.stat().st_size < 300_000
     events = [json.loads(line) for line in ran.stdout.splitlines()]

@@ -18,7 +18,6 @@ from benchmarks.records import records, redaction, signatures
 from benchmarks.records.canonical import canonical
 from benchmarks.records.signatures import KeyUnusable, NotSigned, SignatureError, SigningKey
 from tests.harness.samples import made_record, replicate_entry, twice_as_fast, workload_entry
-from tests.harness.softmax import EXPLOITS, softmax_benchmark
 
 
 @pytest.fixture
@@ -224,23 +223,6 @@ def test_the_published_schemas_accept_what_is_written_and_are_schemas(
     Draft202012Validator(published["benchmark"]).validate(record["benchmark"])
     broken = {**record, "summary": {}}
     assert not Draft202012Validator(published["record"]).is_valid(broken)
-
-
-def test_a_run_with_a_key_is_signed_and_its_sides_never_see_the_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    signatures.make_key(tmp_path / "key")
-    # Each trial of another size would search the machine once more.
-    document = softmax_benchmark(rounds=2, held_back_shapes=0)
-    (tmp_path / "b.json").write_text(json.dumps(document))
-    monkeypatch.setenv("TWOFOLD_SIGNING_KEY_FILE", str(tmp_path / "key"))
-    candidate = str(EXPLOITS / "key_searched.py")
-    assert (
-        main(["run", str(tmp_path / "b.json"), candidate, "--out", str(tmp_path / "r.json")]) == 0
-    )
-    content = (tmp_path / "r.json").read_bytes()
-    signatures.check(content, signatures.read_key(tmp_path / "key").public)
-    assert records.load(content)["summary"]["verdict"] != "disqualified"
 
 
 def test_others_sign_the_same_record_and_none_voids_the_others(

@@ -46,17 +46,8 @@ def test_the_torch_template_of_attention_passes_a_whole_run() -> None:
     _is_right(catalogue.benchmark_document(SHARED, "tiny"), TEMPLATES / "torch_template.py")
 
 
-@pytest.mark.parametrize(
-    "operator",
-    [
-        "vector_add",
-        *(
-            pytest.param(operator, marks=pytest.mark.soak)
-            for operator in catalogue.operators_of_one_rank()
-            if operator != "vector_add"
-        ),
-    ],
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("operator", catalogue.operators_of_one_rank())
 def test_a_template_of_an_operator_passes_a_whole_run(operator: str, tmp_path: Path) -> None:
     file = tmp_path / languages.TRITON.filename
     assert main(["template", operator, "--language", "triton", "--out", str(file)]) == 0

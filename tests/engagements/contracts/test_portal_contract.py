@@ -10,7 +10,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from engagements.contracts import offers
 from engagements.contracts.models import ContractVersion, Party
 from engagements.engagement.models import Stage
 from tests.engagements import story as stories
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def story() -> Story:
-    return stories.offered(stories.audited(stories.opened()))
+    return stories.on_offer()
 
 
 def read(client: Client, story: Story) -> str:
@@ -55,7 +54,7 @@ def test_the_page_shows_the_sealed_terms(client: Client, story: Story) -> None:
 
 
 def test_a_draft_is_never_shown(client: Client) -> None:
-    story = stories.audited(stories.opened())
+    story = stories.delivered()
     sign_in(client, story.signatory)
     assert client.get(reverse("portal-contract", args=[story.reference])).status_code == 404
     client.force_login(story.consultant)
@@ -71,13 +70,6 @@ def test_a_signatory_accepts(client: Client, story: Story) -> None:
     assert 'id="signing"' not in read(client, story)
 
 
-def test_accepting_twice_changes_nothing_the_second_time(client: Client, story: Story) -> None:
-    sign_in(client, story.signatory)
-    assert sign(client, story).status_code == 302
-    assert sign(client, story).status_code == 302
-    assert story.contract.acceptances.count() == 1
-
-
 def test_another_digest_is_declined_and_input_kept(client: Client, story: Story) -> None:
     sign_in(client, story.signatory)
     response = sign(client, story, digest="sha256:" + "0" * 64)
@@ -85,16 +77,6 @@ def test_another_digest_is_declined_and_input_kept(client: Client, story: Story)
     page = response.content.decode()
     assert 'value="Petra Signatory"' in page
     assert not story.contract.acceptances.exists()
-
-
-def test_a_withdrawn_offer_is_not_accepted(client: Client, story: Story) -> None:
-    offers.withdraw(contract=story.contract, reason="Wrong weeks.", by=story.consultant)
-    sign_in(client, story.signatory)
-    response = sign(client, story)
-    assert response.status_code == 422
-    page = response.content.decode()
-    assert 'role="alert"' in page
-    assert reverse("portal-contract", args=[story.reference]) in page
 
 
 def test_name_and_consent_are_both_required(client: Client, story: Story) -> None:
@@ -114,7 +96,7 @@ def test_a_viewer_sees_the_names_of_the_signatories(client: Client, story: Story
 
 
 def test_only_the_named_signatory_may_sign(client: Client) -> None:
-    story = stories.audited(stories.opened())
+    story = stories.delivered()
     other = stories.member(story.customer, "Olga Other", "signatory")
     stories.offered(story, signatory=story.signatory)
     for person, signs in ((story.signatory, True), (other, False)):

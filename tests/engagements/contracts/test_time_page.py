@@ -68,21 +68,6 @@ def test_invalid_hours_are_not_saved(client: Client, world: World, engagement: E
     assert not TimeEntry.objects.exists()
 
 
-def test_hours_are_removed_by_their_consultant(
-    client: Client, world: World, engagement: Engagement
-) -> None:
-    client.force_login(world.consultant)
-    note(client, engagement)
-    entry = TimeEntry.objects.get()
-    away = url("time-remove", engagement, entry.pk)
-    client.force_login(world.finance)
-    assert client.post(away).status_code == 403
-    client.force_login(world.consultant)
-    assert client.post(away).status_code == 302
-    assert client.post(away).status_code == 302
-    assert not TimeEntry.objects.exists()
-
-
 def test_other_staff_read_hours_and_warnings_and_customers_see_neither(
     client: Client, world: World, engagement: Engagement
 ) -> None:

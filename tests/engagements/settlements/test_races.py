@@ -11,7 +11,6 @@ from engagements.billing.balances import balance_of
 from engagements.billing.bank_models import BankLine
 from engagements.billing.payment_models import Payment
 from engagements.contracts.models import Party
-from engagements.contracts.signing_models import Acceptance
 from engagements.contracts.time_box.models import TimeBox
 from engagements.engagement.models import Engagement, Stage
 from engagements.payouts import overpayment_refunds, overpayments
@@ -65,13 +64,6 @@ def test_both_parties_at_once_put_the_contract_in_force_once(world: World) -> No
     assert engagement.stage == Stage.ACTIVE
     assert TimeBox.objects.filter(engagement=engagement).count() == 1
     assert engagement.events.filter(verb="milestone.released").count() == 2
-
-
-def test_a_double_click_accepts_once(world: World) -> None:
-    contract = world.offered()
-    results = run_concurrently(*[lambda: world.accept(contract, Party.CUSTOMER)] * 2)
-    assert not errors_in(results)
-    assert Acceptance.objects.count() == 1
 
 
 @pytest.mark.parametrize("verdict", ["met", "missed"])

@@ -35,24 +35,6 @@ def test_everybody_is_brought_to_the_pages_of_their_role(client: Client, world: 
         assert client.get("/")["Location"] == reverse(name)
 
 
-def test_the_number_of_queries_of_the_board_is_fixed(client: Client, world: World) -> None:
-    client.force_login(world.consultant)
-    stages = ("scoping", "auditing", "offered", "active", "met", "missed")
-    for stage in stages:
-        getattr(world, stage)()
-    few = queries_of(client)
-    for stage in stages:
-        getattr(world, stage)()
-    assert queries_of(client) == few
-
-
-def queries_of(client: Client) -> int:
-    client.get(reverse("board"))
-    with CaptureQueriesContext(connection) as asked:
-        assert client.get(reverse("board")).status_code == 200
-    return len(asked)
-
-
 def test_the_next_step_after_a_met_target_names_its_actor(world: World) -> None:
     contract = world.met()
     engagement = contract.engagement

@@ -39,6 +39,7 @@ def every_decision(world: World) -> None:
 
 def test_twice_the_engagements_cost_no_more_queries(world: World) -> None:
     reads: list[Callable[[], Any]] = [
+        lambda: boards.board(world.consultant),
         lambda: boards.done(world.consultant),
         lambda: [row.engagement.customer.name for row in largest(50)],
         lambda: [

@@ -11,7 +11,8 @@ import django_stubs_ext
 from celery.schedules import schedule
 from django.core.exceptions import ImproperlyConfigured
 
-from consultancy import company_details, environment, oidc_settings
+from consultancy import api_settings, company_details, environment, log_settings, oidc_settings
+from consultancy.account_settings import *  # noqa: F403
 from consultancy.embedded.place import Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
@@ -191,52 +192,8 @@ TWOFOLD_REQUIRED_ISOLATION = env.isolation(production=PRODUCTION)
 # Whether records that conclude a run must contain the nonces of its attempt.
 TWOFOLD_REQUIRED_NONCES = PRODUCTION
 
-# People.
-AUTH_USER_MODEL = "engagements.User"
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
-]
-LOGIN_URL = "account_login"
-LOGIN_REDIRECT_URL = "/"
-ACCOUNT_ADAPTER = "consultancy.accounts.AccountAdapter"
-ACCOUNT_USER_MODEL_USERNAME_FIELD = None
-ACCOUNT_LOGIN_METHODS = {"email"}
-ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-ACCOUNT_EMAIL_VERIFICATION = "none"
-ACCOUNT_EMAIL_SUBJECT_PREFIX = "Twofold: "
-ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "consultancy.accounts.PasswordResetTokens"  # noqa: S105  names a class
-ACCOUNT_FORMS = {
-    "login": "consultancy.account_forms.LoginForm",
-    "reauthenticate": "consultancy.account_forms.ReauthenticateForm",
-    "reset_password": "consultancy.account_forms.ResetPasswordForm",
-    "reset_password_from_key": "consultancy.account_forms.ResetPasswordKeyForm",
-    "change_password": "consultancy.account_forms.ChangePasswordForm",
-    "set_password": "consultancy.account_forms.SetPasswordForm",
-}
-# "key" is an email address together with the client's network (consultancy/login_limits.py).
-ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key,20/h/key"}
-ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
-ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
-MFA_ADAPTER = "consultancy.accounts.SecondFactorAdapter"
-MFA_FORMS = {
-    "activate_totp": "consultancy.account_forms.ActivateTOTPForm",
-    "authenticate": "consultancy.account_forms.SecondFactorForm",
-    "reauthenticate": "consultancy.account_forms.SecondFactorAgainForm",
-}
-MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
-MFA_PASSKEY_LOGIN_ENABLED = True
 # Passkeys need https, except on this machine.
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not PRODUCTION
-# Addresses are set by the consultancy, so they need no verification.
-MFA_ALLOW_UNVERIFIED_EMAIL = True
-MFA_TOTP_ISSUER = "Twofold"
 # Of finance, admins and signatories.
 SECOND_FACTOR_REQUIRED = env.flag("TWOFOLD_REQUIRE_SECOND_FACTOR", default=PRODUCTION)
 
@@ -256,45 +213,8 @@ FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
 
-REST_FRAMEWORK = {
-    # The token first, so that a request without credentials is 401.
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "engagements.api.authentication.TokenAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
-    ],
-    "DEFAULT_PERMISSION_CLASSES": [
-        "rest_framework.permissions.IsAuthenticated",
-        "engagements.api.authentication.HasScope",
-    ],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_THROTTLE_CLASSES": ["engagements.api.throttles.AccountThrottle"],
-    "DEFAULT_SCHEMA_CLASS": "engagements.api.schema.Schema",
-    "EXCEPTION_HANDLER": "engagements.api.problems.respond",
-    # `?format=` would be one more filter that lists do not know.
-    "URL_FORMAT_OVERRIDE": None,
-}
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Twofold API",
-    "DESCRIPTION": "Engagements, measurements and money of a kernel consultancy.",
-    "VERSION": "1",
-    "OAS_VERSION": "3.1.1",
-    "SCHEMA_PATH_PREFIX": "/api/v1/",
-    "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_NAME_OVERRIDES": {
-        "ContractState": "engagements.contracts.models.ContractVersion.State",
-        "EvidenceState": "engagements.evidence.models.Evidence.State",
-        "InvoiceState": "engagements.billing.models.Invoice.State",
-        "MilestoneState": "engagements.contracts.milestones.models.Milestone.State",
-        "RunState": "benchmarks.models.Run.State",
-        "DeliveryState": "engagements.notifications.webhooks.models.WebhookDelivery.State",
-        "SettlementState": "engagements.settlements.models.Settlement.State",
-    },
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "engagements.api.schema.add_problems",
-    ],
-}
+REST_FRAMEWORK = api_settings.REST_FRAMEWORK
+SPECTACULAR_SETTINGS = api_settings.SCHEMA
 
 globals().update(env.email(production=PRODUCTION))
 
@@ -362,35 +282,8 @@ TWOFOLD_METRICS_TOKEN = env.optional("TWOFOLD_METRICS_TOKEN")
 # In /.well-known/security.txt; without one the page is 404.
 TWOFOLD_SECURITY_CONTACT = env.optional("TWOFOLD_SECURITY_CONTACT")
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "filters": {"context": {"()": "consultancy.logs.ContextFilter"}},
-    "formatters": {
-        "line": {"format": "{levelname:7} {name}: {message}", "style": "{"},
-        "json": {
-            "()": "pythonjsonlogger.json.JsonFormatter",
-            "format": "{levelname}{name}{message}{request}{task}{run}",
-            "style": "{",
-            "timestamp": "at",
-            "rename_fields": {"levelname": "level", "name": "logger"},
-        },
-    },
-    "handlers": {
-        "stderr": {
-            "class": "logging.StreamHandler",
-            "formatter": env.choice("TWOFOLD_LOG_FORMAT", ("line", "json")),
-            "filters": ["context"],
-        }
-    },
-    "root": {
-        "handlers": ["stderr"],
-        "level": env.choice("TWOFOLD_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),
-    },
-    "loggers": {
-        "fontTools": {"level": "WARNING"},
-        "weasyprint": {"propagate": False},
-        # The development server prints its own line.
-        "twofold.access": {"level": "INFO" if PRODUCTION else "WARNING"},
-    },
-}
+LOGGING = log_settings.logging(
+    formatter=env.choice("TWOFOLD_LOG_FORMAT", ("line", "json")),
+    level=env.choice("TWOFOLD_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),
+    production=PRODUCTION,
+)

@@ -25,6 +25,7 @@ PASSWORD = "a sentence that nobody else types 7"
 EMAIL = "nina@newcomer.example"
 
 
+@pytest.mark.soak
 def test_a_new_customer_is_added_invited_and_answers(
     window: Window, people: DemoUsers, mailoutbox: list[Any]
 ) -> None:

@@ -51,6 +51,7 @@ MEASURED_MS = 300_000
 PASSWORD = "a password to type"
 
 
+@pytest.mark.soak
 def test_an_uploaded_benchmark_is_approved_by_both_sides_and_chosen_in_the_contract(
     window: Window, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ MEASURED_MS = 150_000
 PASSWORD = "a password to type"
 
 
+@pytest.mark.soak
 def test_a_contract_is_drafted_offered_and_signed(window: Window) -> None:
     case = story.delivered()
     for signer in (case.consultant, case.signatory):
@@ -272,6 +273,7 @@ def test_a_met_target_is_handed_over_paid_and_closed(window: Window) -> None:
     assert Engagement.objects.get(pk=case.engagement.pk).stage == "closed"
 
 
+@pytest.mark.soak
 def test_nobody_approves_what_they_proposed(window: Window) -> None:
     case = story.missed()
     voided = case.settlement

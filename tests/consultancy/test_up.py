@@ -13,9 +13,11 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+from django.core.management import CommandError, call_command
 
 from consultancy.embedded.place import Place
 from consultancy.embedded.postgres import Postgres
@@ -107,7 +109,7 @@ def orphan(home: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_it_kills_orphans_and_stops_everything_on_ctrl_c(
-    home: Path, port: int, orphan: subprocess.Popen[bytes]
+    home: Path, port: int, orphan: subprocess.Popen[bytes], settings: Any
 ) -> None:
     serving = up(home, port)
     assert orphan.wait(LIMIT_S) == -signal.SIGKILL
@@ -115,9 +117,9 @@ def test_it_kills_orphans_and_stops_everything_on_ctrl_c(
     # Mailed links need the port in every process, Celery's own children included.
     assert {each.environ().get("TWOFOLD_PORT") for each in children(home)} == {str(port)}
 
-    second = up(home, port)
-    assert second.wait(LIMIT_S) == 1
-    assert "up.lock" in second.communicate()[0]
+    settings.TWOFOLD_HOME = home
+    with pytest.raises(CommandError, match=r"up\.lock"):
+        call_command("up", port=port)
 
     serving.send_signal(signal.SIGINT)
     output, _ = serving.communicate(timeout=LIMIT_S)
@@ -128,14 +130,14 @@ def test_it_kills_orphans_and_stops_everything_on_ctrl_c(
     assert not Valkey(Place(home)).ready()
 
 
-def test_an_occupied_port_is_reported_in_one_line(home: Path) -> None:
+def test_an_occupied_port_is_reported_in_one_line(home: Path, settings: Any) -> None:
+    settings.TWOFOLD_HOME = home
     with socket.socket() as occupied:
         occupied.bind(("127.0.0.1", 0))
         occupied.listen()
         number = occupied.getsockname()[1]
-        process = up(home, number)
-        output, _ = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 1
-    assert f"127.0.0.1:{number}" in output
-    assert len(output.strip().splitlines()) == 1
+        with pytest.raises(CommandError) as refused:
+            call_command("up", port=number)
+    assert f"127.0.0.1:{number}" in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
     assert not Postgres(Place(home)).ready()

@@ -27,7 +27,17 @@ def _compiled_from_nothing() -> Iterator[None]:
     torch.compiler.reset()
 
 
-@pytest.mark.parametrize(("operator", "name"), candidates_here())
+# The code that registers a candidate follows from its operator's Definition.
+ONE_EACH = set(dict(candidates_here()).items())
+
+
+@pytest.mark.parametrize(
+    ("operator", "name"),
+    [
+        pytest.param(*each, marks=[] if each in ONE_EACH else pytest.mark.soak)
+        for each in candidates_here()
+    ],
+)
 def test_a_candidate_is_one_operator_of_a_compiled_graph(operator: str, name: str) -> None:
     what, axes = catalogue.definition(operator), sizes_of(operator)["everything free is one"]
     arguments = arguments_of(what, axes)

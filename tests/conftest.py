@@ -149,6 +149,13 @@ def django_db_modify_db_settings() -> None:
         settings.DATABASES["default"]["TEST"]["TEMPLATE"] = template_database.template(server)
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """Seed the new test database."""
+    with django_db_blocker.unblock():
+        database_cleanup.seed()
+
+
 def _drop_abandoned_databases(url: str) -> None:
     import psycopg
 

@@ -24,6 +24,7 @@ from django.db.models import FileField
 from django.utils import timezone
 
 from engagements.people.models import User
+from tests.database_cleanup import seeded_keys
 from tests.engagements import cached_world
 
 Arguments = ParamSpec("Arguments")
@@ -38,7 +39,7 @@ class _Story:
 
     day: dt.date
     settings: dict[str, Any]
-    accounts: str
+    seeded: str
     restore: str
     files: Files
     result: Any
@@ -85,14 +86,14 @@ def _restore_or_create(
     plain = all(isinstance(value, cached_world.PLAIN) for value in changes.values())
     if not plain or not _may_restore():
         return story(**changes)
-    key = f"{story.__qualname__} {sorted(changes.items())}"
-    day, settings, accounts = (
+    key = f"{story.__module__}.{story.__qualname__} {sorted(changes.items())}"
+    day, settings, seeded = (
         timezone.localdate(),
         cached_world._settings(),
-        cached_world._accounts(),
+        seeded_keys(),
     )
     have = _cache.get(key)
-    if have and (have.day, have.accounts) == (day, accounts) and have.settings == settings:
+    if have and (have.day, have.seeded) == (day, seeded) and have.settings == settings:
         _restore(have)
         result: Result = deepcopy(have.result, dict(same))
         return result
@@ -100,14 +101,12 @@ def _restore_or_create(
     fresh = story(**changes)
     rows = cached_world._rows()
     # A story that changed earlier rows or sent mail is more than its own rows.
-    if not (before.keys() - rows.keys() or cached_world._accounts() != accounts) and sent == len(
-        mail.outbox
-    ):
+    if not (before.keys() - rows.keys() or seeded_keys() != seeded) and sent == len(mail.outbox):
         new = {row: None for row in rows if row not in before}
         _cache[key] = _Story(
             day=day,
             settings=settings,
-            accounts=accounts,
+            seeded=seeded,
             restore=cached_world._statements(new),
             files=_files(),
             result=deepcopy(fresh, dict(same)),

@@ -27,7 +27,7 @@ from psycopg import sql
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement
 from engagements.settlements.models import Settlement
-from tests.database_cleanup import SEEDED
+from tests.database_cleanup import SEEDED, seeded_keys
 from tests.engagements.world import World
 
 # Fixtures that change services or observe them.
@@ -70,7 +70,7 @@ class _Cache:
     world: _CachedRows | None
     rows: Rows
     settings: dict[str, Any]
-    accounts: str
+    seeded: str
     stories: dict[str, _CachedRows | None]
 
 
@@ -90,7 +90,7 @@ class CachedWorld(World):
             rows = _rows()
             people = deepcopy(_people(self))
             world = _CachedRows(day=day, restore=_statements(rows), people=people)
-            _caches[:] = [_Cache(world, rows, _settings(), _accounts(), {})]
+            _caches[:] = [_Cache(world, rows, _settings(), seeded_keys(), {})]
         else:
             self.__dict__.update(deepcopy(cached.world.people))
             _execute(cached.world.restore)
@@ -144,7 +144,7 @@ class CachedWorld(World):
         """Cache entry of the stage just created; None if it changed earlier rows."""
         cached, rows = _caches[0], _rows()
         assert cached.world is not None
-        changed = cached.rows.keys() - rows.keys() or _accounts() != cached.accounts
+        changed = cached.rows.keys() - rows.keys() or seeded_keys() != cached.seeded
         if changed or _fields(_people(self)) != _fields(cached.world.people):
             return None
         new = {row: None for row in rows if row not in cached.rows}
@@ -190,8 +190,8 @@ def usable(fixtures: list[str], patches: pytest.MonkeyPatch) -> bool:
             "current_setting('is_superuser') = 'on'"
         )
         untouched = cursor.fetchone() == (True,)
-    # A test that emptied the tables created accounts with other keys.
-    if _caches and _accounts() != _caches[0].accounts:
+    # A test that emptied the tables created accounts and clauses with other keys.
+    if _caches and seeded_keys() != _caches[0].seeded:
         _caches.clear()
     return untouched and (not _caches or _settings() == _caches[0].settings)
 
@@ -261,12 +261,6 @@ def _statements(rows: Rows) -> str:
     whole = [sql.SQL(role + "replica"), *parts, sql.SQL(role + "origin")]
     with connection.cursor() as cursor:
         return sql.SQL("; ").join(whole).as_string(cursor.connection)
-
-
-def _accounts() -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT string_agg(t::text, ';' ORDER BY id) FROM engagements_account t")
-        return str(cursor.fetchone())
 
 
 def _execute(statements: str) -> None:

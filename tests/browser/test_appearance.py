@@ -15,6 +15,7 @@ from engagements.people.models import Role, User
 from tests.browser import portfolio_pages
 from tests.browser.conftest import Window
 from tests.browser.page_checks import (
+    AXE,
     NO_CONTRAST,
     ErrorCollector,
     barriers,
@@ -117,6 +118,8 @@ class Viewer:
     def _window_of(self, user: User | None) -> tuple[Page, ErrorCollector]:
         if user not in self._windows:
             page = self.window(user, reduced_motion="reduce")
+            # Sending it to each page would take half as long as its checks.
+            page.add_init_script(AXE)
             self._windows[user] = (page, ErrorCollector(page))
         return self._windows[user]
 

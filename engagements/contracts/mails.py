@@ -64,7 +64,7 @@ def _accepted(contract: ContractVersion) -> dict[str, str]:
     """The mail to each person who accepted the contract."""
     text = (
         f"Both parties have accepted version {contract.number} of the contract. It is attached, "
-        "signed by the consultancy. Keep the file unchanged.\n\nThe engagement:"
+        "signed by the consultancy. Keep the file unchanged.\n\nOpen the engagement:"
     )
     pages = {Party.CUSTOMER: "portal-engagement", Party.CONSULTANCY: "engagement"}
     return {
@@ -84,8 +84,8 @@ def _offered(contract: ContractVersion, *, is_attached: bool = True) -> dict[str
     body = (
         f"Version {contract.number} of the contract is ready for your signature"
         f"{_until(contract)}. {'The consultancy signs it first. ' if is_later else ''}"
-        f"{'It is attached. ' if is_attached else ''}Accept or decline it in the portal, which "
-        "shows the same digest:\n\n"
+        f"{'It is attached. ' if is_attached else ''}The portal shows the same digest.\n\n"
+        "Read, accept or decline it in the portal:\n"
         + links.to_page("portal-contract", contract.engagement.reference)
     )
     return dict.fromkeys(recipients, body)
@@ -128,7 +128,7 @@ def _write_link(
         engagement=contract.engagement,
         recipient=recipient,
         subject=f"{subject}: {reference}",
-        body=f"{contract.engagement.title}\n\n{lead} Read and sign it in the portal:\n\n"
+        body=f"{contract.engagement.title}\n\n{lead}\n\nRead and sign it in the portal:\n"
         f"{links.to_page('portal-contract', reference)}\n\n"
         f"Digest of the terms: {contract.digest}\n",
     )

@@ -277,5 +277,5 @@ def record(dispute: MeasurementDispute, verb: str, summary: str, by: User) -> No
             engagement=engagement,
             recipient=engagement.lead.email,
             subject=f"Disputed run: {engagement.title}",
-            body=f"{engagement.title}\n\n{summary}\n\n{url}\n",
+            body=f"{engagement.title}\n\n{summary}\n\nOpen the dispute: {url}\n",
         )

@@ -19,6 +19,17 @@ from engagements.notifications.models import Channel, Notification, Preference
 from engagements.people.models import Customer, Membership, Role, User
 from engagements.people.signatories import signatories_of
 
+# The staff's pages as the label of a mail's link names them.
+_PAGE_NAMES = {
+    "audit-order": "audit order",
+    "engagement-audit": "audit",
+    "engagement-benchmark": "benchmark",
+    "engagement-contract": "contract",
+    "engagement-evidence": "evidence",
+    "engagement-time": "time-box",
+    "finance": "overview of finance",
+    "run-dispute": "dispute",
+}
 # The page of finance by the key that an event's changes have.
 _PAGES_OF_FINANCE = {
     "settlement": "settlement",
@@ -158,7 +169,7 @@ def _to_staff(event: Event, kind: EventType, person: User, *, default: Channel) 
         default=default,
         subject=f"{kind.title}: {engagement.title}",
         body=f"{engagement.reference} {engagement.title}, {engagement.customer}\n\n"
-        f"{event.summary}\n\n{links.to_page(page, engagement.reference)}\n",
+        f"{event.summary}\n\n{_link(page, engagement.reference)}\n",
         key=f"event:{engagement.pk}:{event.position}",
     )
 
@@ -173,9 +184,15 @@ def _to_finance(event: Event, kind: EventType, person: User) -> _Letter:
         default=Channel.MAIL,
         subject=f"{kind.finance_title}: {engagement.reference}",
         body=f"{engagement.reference} {engagement.title}, {engagement.customer}\n\n"
-        f"{event.summary}\n\n{links.to_page(page, *arguments)}\n",
+        f"{event.summary}\n\n{_link(page, *arguments)}\n",
         key=f"finance:{engagement.pk}:{event.position}",
     )
+
+
+def _link(page: str, *arguments: object) -> str:
+    """A line that names a page, with its address."""
+    name = _PAGE_NAMES.get(page, "engagement" if page.startswith("portal") else page)
+    return f"Open the {name}: {links.to_page(page, *arguments)}"
 
 
 def _page_of_finance(event: Event) -> tuple[str, tuple[object, ...]]:

@@ -29,11 +29,12 @@ class Topic(models.TextChoices):
 class EventType:
     """A kind of event.
 
-    `title` heads mails and notifications. `portal_lead` is the line above the link in the mail to
-    the customer, whose people are notified where it is not empty; `portal_page` is the page that
-    the link opens. `is_notice` marks a notice under the contract, which is always mailed to
-    signatories. `for_lead` notifies the engagement's lead, on `staff_page`. `finance_title` heads
-    the mail to finance; without one, finance is not notified.
+    `title` heads mails and notifications, before a colon and the engagement. `portal_lead` is
+    the line above the link in the mail to the customer, whose people are notified where it is
+    not empty; `portal_page` is the page that the link opens. `is_notice` marks a notice under
+    the contract, which is always mailed to signatories. `for_lead` notifies the engagement's
+    lead, on `staff_page`. `finance_title` heads the mail to finance; without one, finance is
+    not notified.
     """
 
     verb: str
@@ -73,7 +74,7 @@ _INVOICES = ("See all invoices and payments:", "portal-invoices")
 
 _TYPES: Final = (
     EventType(
-        "engagement.opened", "Engagement opened: questions to answer", _E,
+        "engagement.opened", "Questions to answer", _E,
         "Answer the questions of the audit and add evidence in the portal:", "portal-evidence",
     ),
     EventType("engagement.edited", "Engagement changed", _E),
@@ -82,12 +83,12 @@ _TYPES: Final = (
         for_lead=True,
     ),
     EventType(
-        "engagement.missed", "Target missed: settlement in preparation", _R,
+        "engagement.missed", "Target missed", _R,
         "We will mail you as soon as the settlement is approved. See the engagement in the portal:",
         is_notice=True, for_lead=True,
     ),
     EventType(
-        "engagement.resumed", "Verdict replaced: the work goes on", _R, "See the engagement:",
+        "engagement.resumed", "Verdict replaced", _R, "See the engagement:",
         is_notice=True, for_lead=True,
     ),
     EventType(
@@ -126,8 +127,8 @@ _TYPES: Final = (
     EventType("answer.recorded", "Question answered", _A, for_lead=True,
               staff_page="engagement-evidence"),
     EventType("audit.started", "Audit started", _A),
-    EventType("audit.thresholds_set", "Thresholds of the audit set", _A),
-    EventType("audit.subject_set", "Subject of the audit set", _A),
+    EventType("audit.thresholds_set", "Audit thresholds set", _A),
+    EventType("audit.subject_set", "Audit subject set", _A),
     EventType("audit.computed", "Findings computed", _A, for_lead=True,
               staff_page="engagement-audit"),
     EventType("audit.finding_recorded", "Finding recorded", _A),
@@ -167,7 +168,7 @@ _TYPES: Final = (
     EventType("time_box.moved", "Time-box moved", _C),
     EventType("time_box.warned", "Time-box near its end", _C, for_lead=True,
               staff_page="engagement-time"),
-    EventType("time.noted", "Hours noted", _C),
+    EventType("time.noted", "Hours recorded", _C),
     EventType("time.removed", "Hours removed", _C),
     EventType(
         "cooperation.asked", "Something is needed from you", _C,
@@ -187,7 +188,7 @@ _TYPES: Final = (
     ),
     EventType("milestone.released", "Milestone released", _M, for_lead=True,
               staff_page="engagement-contract"),
-    EventType("benchmark.uploaded", "Version of the benchmark uploaded", _R, for_lead=True,
+    EventType("benchmark.uploaded", "Benchmark uploaded", _R, for_lead=True,
               staff_page="engagement-benchmark"),
     EventType("benchmark.not_passed", "Benchmark needs changes", _R,
               "Read the log of its check:", "portal-benchmark", for_lead=True,
@@ -195,7 +196,7 @@ _TYPES: Final = (
     EventType("benchmark.to_approve", "Benchmark to approve", _R,
               "Read its sizes and files, and approve it:", "portal-benchmark", for_lead=True,
               staff_page="engagement-benchmark"),
-    EventType("benchmark.check_cancelled", "Check of the benchmark cancelled", _R),
+    EventType("benchmark.check_cancelled", "Benchmark check cancelled", _R),
     EventType("benchmark.commented", "Comment on the benchmark", _D,
               "Read and answer it in the portal:", "portal-benchmark", for_lead=True,
               staff_page="engagement-benchmark"),
@@ -226,22 +227,22 @@ _TYPES: Final = (
     ),
     EventType("measurement_dispute.message", "Message about a disputed run", _R, _DISPUTE,
               is_notice=True, for_lead=True),
-    EventType("measurement_dispute.withdrawn", "Dispute of a run withdrawn", _R, _DISPUTE,
+    EventType("measurement_dispute.withdrawn", "Run dispute withdrawn", _R, _DISPUTE,
               is_notice=True),
     EventType("measurement_dispute.confirmed", "Disputed verdict confirmed", _R, _DISPUTE,
               is_notice=True),
     EventType(
         "measurement_dispute.replaced", "Disputed verdict replaced", _R, _DISPUTE, is_notice=True,
-        finance_title="Disputed verdict replaced: review the settlement",
+        finance_title="Settlement to review after a replaced verdict",
     ),
-    EventType("measurement_dispute.source_released", "Source released for a repeat", _R, _DISPUTE,
+    EventType("measurement_dispute.source_released", "Kernel source released", _R, _DISPUTE,
               is_notice=True),
-    EventType("measurement_dispute.decision_proposed", "End of a dispute proposed", _R,
+    EventType("measurement_dispute.decision_proposed", "Dispute decision proposed", _R,
               for_lead=True),
     EventType("measurement_dispute.reimbursed", "Cost of a repeat reimbursed", _R),
-    EventType("measurement_dispute.booking_proposed", "Repeat of a run to book", _R,
-              finance_title="Repeat of a run to book"),
-    EventType("measurement_dispute.booked", "Repeat of a run booked", _R),
+    EventType("measurement_dispute.booking_proposed", "Repeated run to book", _R,
+              finance_title="Repeated run to book"),
+    EventType("measurement_dispute.booked", "Repeated run booked", _R),
     EventType("document.issued", "Document issued", _E),
     EventType("invoice.issued", "Invoice issued", _M, *_INVOICES),
     EventType("credit_note.issued", "Credit note issued", _M, *_INVOICES),
@@ -251,10 +252,10 @@ _TYPES: Final = (
               finance_title="Payment to confirm"),
     EventType("payment.confirmed", "Payment confirmed", _M),
     EventType("payment.moved", "Payment moved to another invoice", _M),
-    EventType("payment_reversal.proposed", "Reversal of a payment proposed", _M,
-              finance_title="Reversal of a payment to approve"),
+    EventType("payment_reversal.proposed", "Payment reversal proposed", _M,
+              finance_title="Payment reversal to approve"),
     EventType("payment_reversal.posted", "Payment reversed", _M, for_lead=True),
-    EventType("payment_reversal.voided", "Reversal of a payment declined", _M),
+    EventType("payment_reversal.voided", "Payment reversal declined", _M),
     EventType("write_off.proposed", "Write-off proposed", _M,
               finance_title="Write-off to approve"),
     EventType("write_off.posted", "Amount written off", _M),
@@ -266,7 +267,7 @@ _TYPES: Final = (
         "settlement.approved", "Settlement approved", _M,
         "Review its figures and your refund account in the portal:", is_notice=True,
     ),
-    EventType("settlement.paying", "Refund on its way", _M, _SEE),
+    EventType("settlement.paying", "Refund sent", _M, _SEE),
     EventType(
         "settlement.paid", "Settlement paid", _M,
         "Download the statement in the portal once it is issued:", is_notice=True, for_lead=True,
@@ -277,13 +278,13 @@ _TYPES: Final = (
               finance_title="Settlement disputed"),
     EventType("settlement.dispute_resolved", "Dispute resolved", _M,
               "See the next step in the portal:", is_notice=True),
-    EventType("overpayment_refund.proposed", "Refund of an overpayment proposed", _M,
-              finance_title="Refund of an overpayment to send"),
-    EventType("overpayment_refund.paying", "Refund of an overpayment on its way", _M),
+    EventType("overpayment_refund.proposed", "Overpayment refund proposed", _M,
+              finance_title="Overpayment refund to send"),
+    EventType("overpayment_refund.paying", "Overpayment refund sent", _M),
     EventType("overpayment_refund.paid", "Overpayment refunded", _M, *_INVOICES),
-    EventType("overpayment_refund.failed", "Refund of an overpayment failed", _M,
-              finance_title="Refund of an overpayment failed"),
-    EventType("overpayment_refund.voided", "Refund of an overpayment voided", _M),
+    EventType("overpayment_refund.failed", "Overpayment refund failed", _M,
+              finance_title="Overpayment refund failed"),
+    EventType("overpayment_refund.voided", "Overpayment refund voided", _M),
     EventType("refund_account.proposed", "Refund account proposed", _M),
     EventType("refund_account.confirmed", "Refund account confirmed", _M),
     EventType("comment.added", "Comment", _D, "Read and answer it in the portal:",

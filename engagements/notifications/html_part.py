@@ -15,10 +15,11 @@ FOOTER = "\n\n-- \n"
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Lines of text, and the link that follows them."""
+    """Lines of text, and the link that follows them with the label of its button."""
 
     lines: list[str]
     url: str = ""
+    label: str = ""
     is_title: bool = False
 
 
@@ -45,7 +46,10 @@ def with_html(message: EmailMessage) -> EmailMultiAlternatives:
 
 
 def paragraphs_of(text: str) -> list[Paragraph]:
-    """Split a text at empty lines; a link becomes the button of its paragraph."""
+    """Split a text at empty lines; a link becomes the button of its paragraph.
+
+    The line before the link is its label when it is alone and ends with a colon.
+    """
     parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
     return [_paragraph(part, is_first=at == 0 and len(parts) > 1) for at, part in enumerate(parts)]
 
@@ -55,4 +59,9 @@ def _paragraph(text: str, *, is_first: bool) -> Paragraph:
     lines = [line for line in (URL.sub("", line).strip() for line in text.splitlines()) if line]
     # The first paragraph names the engagement, unless it is a sentence.
     is_title = is_first and len(lines) == 1 and not found and not lines[0].endswith((".", ",", ":"))
-    return Paragraph(lines, found.group().rstrip(".,") if found else "", is_title)
+    if not found:
+        return Paragraph(lines, is_title=is_title)
+    url, label = found.group().rstrip(".,"), "Open the page"
+    if len(lines) == 1 and lines[0].endswith(":"):
+        lines, label = [], lines[0].removesuffix(":")
+    return Paragraph(lines, url, label)

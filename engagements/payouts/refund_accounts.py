@@ -246,5 +246,5 @@ def _announce(
             engagement=newest,
             recipient=person.email,
             subject=f"Refund account {outcome}: {account.customer}",
-            body=f"{summary}\n\nIf this is wrong, say so at once: {url}\n",
+            body=f"{summary}\n\nIf you do not recognise it, check the account now: {url}\n",
         )

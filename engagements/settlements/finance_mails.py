@@ -38,8 +38,8 @@ def warn_of_refund_day(*, settlement: Settlement) -> None:
         engagement=engagement,
         subject=f"Refund due on {in_words(due_on)}: {engagement.reference}",
         body=f"The refund of {amount} to {engagement.customer} is due on {in_words(due_on)}. "
-        f"It is {settlement.get_state_display().lower()}.\n\n"
-        f"{links.to_page('settlement', settlement.pk)}\n",
+        f"Its state is {settlement.get_state_display().lower()}.\n\n"
+        f"Open the settlement: {links.to_page('settlement', settlement.pk)}\n",
         but=None,
     )
 
@@ -49,8 +49,9 @@ def ask_for_csv_confirmation(*, bank_import: BankImport) -> None:
     write_all(
         key=f"finance:{bank_import.subject}",
         subject=f"Bank file to confirm: {bank_import.filename}",
-        body=f"{bank_import.imported_by} imported {bank_import.filename}. Compare it with the bank "
-        f"and confirm it.\n\n{links.to_page('bank-import', bank_import.pk)}\n",
+        body=f"{bank_import.imported_by} imported {bank_import.filename}. Its lines can be "
+        "assigned once another person of finance has compared them with the bank.\n\n"
+        f"Compare and confirm the file: {links.to_page('bank-import', bank_import.pk)}\n",
         but=bank_import.imported_by,
     )
 
@@ -61,6 +62,6 @@ def warn_of_open_lines(*, bank_import: int, filename: str, count: int) -> None:
         key=f"bank-file:{bank_import}",
         subject=f"{count} bank lines to assign: {filename}",
         body=f"{count} lines of {filename} match no invoice and no refund.\n\n"
-        f"{links.to_page('bank')}\n",
+        f"Assign the lines: {links.to_page('bank')}\n",
         but=None,
     )

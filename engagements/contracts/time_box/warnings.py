@@ -109,7 +109,7 @@ def _notify(engagement: Engagement, warning: TimeBoxWarning) -> None:
         body=f"{label}.\n\n{engagement.reference}, {engagement.title}, for "
         f"{engagement.customer}: the last day is {in_words(warning.ends_on)}, and no acceptance "
         f"run has met the target yet.\n\n{_next(warning)}\n\n"
-        f"{links.to_page('engagement', engagement.reference)}\n",
+        f"Open the engagement: {links.to_page('engagement', engagement.reference)}\n",
     )
 
 
@@ -120,6 +120,6 @@ def _next(warning: TimeBoxWarning) -> str:
             "Until then an amendment may still add time."
         )
     return (
-        "If the work waits for the customer, ask for what is missing on the page of the time-box: "
-        "from the third working day the clock stops."
+        "If the work waits for the customer, request the missing item on the page of the "
+        "time-box: the clock stops on the third working day after the request."
     )

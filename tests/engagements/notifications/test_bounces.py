@@ -70,7 +70,7 @@ def test_a_mail_has_a_text_and_an_html_part(world: World, mailoutbox: list[Any])
     [(content, kind)] = [(str(content), kind) for content, kind in message.alternatives]
     assert kind == "text/html"
     assert 'href="http://localhost:8000/portal/"' in content
-    assert "Read &lt;this&gt;:" in content
+    assert "Read &lt;this&gt;</a>" in content
     assert message.extra_headers["Message-ID"] == f"<mail-{mail.pk}@localhost>"
 
 

@@ -51,8 +51,10 @@ def is_noise(verdict: str, low: float | None, high: float | None, target: float)
 
 
 def level(summary: Summary) -> float | None:
-    """The confidence level of the interval shown: of the look at which the run stopped, which is
-    above the sealed one where a run is looked at repeatedly. None without an interval."""
+    """The confidence level of the interval shown, that of the evaluation at which the run stopped.
+
+    It is above the sealed one where a run is evaluated repeatedly. None without an interval.
+    """
     if summary.get("low") is None:
         return None
     looks = summary.get("looks") or ()
@@ -74,6 +76,6 @@ def confidence(summary: Summary) -> str:
     if shown_level(stopped) == sealed:
         return f"The interval has the sealed confidence of {sealed}."
     return (
-        f"The interval is the {shown_level(stopped)} interval of the look at which the run "
-        f"stopped, so that the whole run has the sealed confidence of {sealed}."
+        f"This is a {shown_level(stopped)} interval: the run was evaluated more than once, and the "
+        f"stricter level keeps the sealed confidence of {sealed} for the run as a whole."
     )

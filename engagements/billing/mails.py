@@ -63,9 +63,9 @@ def write(*, document: Document) -> list[Mail]:
 
 
 def portal_link(invoice: Invoice) -> str:
-    """A line with the link to the customer's invoices."""
+    """A line that links to the customer’s invoices."""
     url = links.to_page("portal-invoices", invoice.engagement.reference)
-    return f"All invoices and payments: {url}"
+    return f"See all invoices and payments: {url}"
 
 
 def _body(invoice: Invoice) -> str:

@@ -182,8 +182,10 @@ def _refund_next(page: PortalEngagement, settlement: Settlement) -> Next:
         late = f" It was due by {in_words(settlement.refund_due_on)} and is late."
     is_known = settlement.state == Settlement.State.PAYING or page.refund_to is not None
     if not is_known:
-        text = f"Send {page.engagement.lead} the account for the refund.{late}"
-        return Next(YOU, text, tone="bad" if late else "doubt")
+        url = reverse("portal-refund-account", args=[page.engagement.reference])
+        text = f"Enter the bank account for your refund.{late}"
+        tone = "bad" if late else "doubt"
+        return Next(YOU, text, tone=tone, url=url, action="Enter account")
     text = f"We refund your payments less the cost of the audit.{late}"
     return Next(US, text, tone="bad" if late else "live")
 

@@ -180,7 +180,7 @@ def _paragraph(tasks: tuple[Upkeep, ...], needed: float, inputs: AuditInputs) ->
 
 CHECK = Check(
     name=NAME,
-    question="Is there the depth to maintain it?",
+    question="Is there a team that can maintain it?",
     why=("A custom kernel needs an owner for new GPUs, changed neighbours and numerical errors."),
     reason=(
         "New hardware and library versions require changes to the kernel. Someone must make them."

@@ -1,4 +1,4 @@
-"""Check 2: is there nothing off the shelf that fits?
+"""Check 2: is there no off-the-shelf kernel that fits?
 
 Compares the operator's needs with the catalogue's coverage data and with manual trials. A library
 that fits fails the check.
@@ -75,7 +75,7 @@ def find(inputs: AuditInputs) -> Finding:
         threshold=0.0,
         unit="kernels that fit",
         shown=_shown(closest),
-        wanted="no kernel off the shelf that fits",
+        wanted="no off-the-shelf kernel that fits",
         sentence=_sentence(outcome, closest),
         paragraph=_paragraph(inputs, needs, candidates),
         evidence=_evidence(inputs, candidates),
@@ -89,7 +89,7 @@ def _unknown() -> Finding:
     return Finding(
         check=NAME,
         outcome=Outcome.UNKNOWN,
-        wanted="no kernel off the shelf that fits",
+        wanted="no off-the-shelf kernel that fits",
         sentence="We have not compared off-the-shelf kernels with your case yet.",
         paragraph=(
             "The operator's requirements (dtype, GPU, features) are not set, so libraries cannot "
@@ -304,7 +304,7 @@ def _questions(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
 
 CHECK = Check(
     name=NAME,
-    question="Is nothing off the shelf that fits?",
+    question="Is there no off-the-shelf kernel that fits?",
     why=(
         "FlashAttention, paged attention, vendors' fused kernels: open libraries cover more than "
         "most people expect. Custom work is for what they lack."

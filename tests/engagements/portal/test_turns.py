@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from engagements import access
 from engagements.contracts import offers
+from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones import services as milestones
 from engagements.contracts.models import Party
 from engagements.contracts.time_box.models import Pause
@@ -46,6 +47,12 @@ def accepted_by_the_customer(world: World) -> Engagement:
     return contract.engagement
 
 
+def delivered(world: World) -> Engagement:
+    engagement = world.met().engagement
+    handovers.hand_over(engagement=engagement, by=world.consultant)
+    return engagement
+
+
 def handed_over(world: World, *, billed: bool) -> Engagement:
     contract = world.met()
     milestones.accept_handover(engagement=contract.engagement, by=world.signatory)
@@ -71,7 +78,7 @@ def owing_the_audit(world: World, *, is_approved: bool) -> Engagement:
 
 WAITING: dict[str, Callable[[World], Engagement]] = {
     "an offer": lambda world: world.offered().engagement,
-    "the handover": lambda world: world.met().engagement,
+    "the handover": delivered,
     "a bill after the verdict": lambda world: handed_over(world, billed=True),
     "the audit of a missed one": lambda world: owing_the_audit(world, is_approved=True),
     "where the refund goes": lambda world: world.missed().engagement,
@@ -81,6 +88,7 @@ OURS: dict[str, Callable[[World], Engagement]] = {
     "a draft": lambda world: world.drafted().engagement,
     "our signature": accepted_by_the_customer,
     "work": lambda world: world.active().engagement,
+    "a handover to deliver": lambda world: world.met().engagement,
     "a bill to write": lambda world: handed_over(world, billed=False),
     "a dispute": disputed,
     "what is left of the audit": lambda world: owing_the_audit(world, is_approved=False),

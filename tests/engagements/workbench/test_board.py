@@ -183,6 +183,9 @@ def test_a_filter_is_kept_under_a_name_by_its_person_alone(world: World, client:
     [kept] = SavedFilter.objects.all()
     assert (kept.person, kept.query) == (world.finance, "q=shared&lead=me")
     assert "?q=shared&amp;lead=me" in client.get(reverse("board")).content.decode()
+    # A filter that the page set without a reload can be saved as well.
+    swapped = client.get(reverse("board"), {"q": "shared"}, headers={"HX-Request": "true"})
+    assert f'action="{save}"' in swapped.content.decode()
     client.post(save, {"name": "", "query": "lead=me"})
     assert SavedFilter.objects.count() == 1
     delete = reverse("board-filter-delete", args=[kept.pk])

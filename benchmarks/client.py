@@ -106,6 +106,7 @@ class Run(Resource):
     counterpart: int | None
     state: str
     verdict: str | None
+    failure_code: str | None
     failure_reason: str
     progress: Mapping[str, Any] | None
     record: Record | None

@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from benchmarks.jobs import JOB_TRIGGERS, Job
+from benchmarks.records.failure_codes import LABELS, FailureCode
 from benchmarks.signing_keys import SigningKey
 from benchmarks.triggers import AppendOnly, ReadOnly
 
@@ -115,6 +116,9 @@ class Run(Job):
     customer_nonce = models.CharField(max_length=128, blank=True, editable=False)
     measured_by = models.CharField(max_length=40, blank=True, editable=False)
     cancelled_by = models.CharField(max_length=200, blank=True, editable=False)
+    failure_code = models.CharField(
+        max_length=24, choices=[(code.value, LABELS[code]) for code in FailureCode], blank=True
+    )
     log = models.TextField(
         blank=True,
         editable=False,
@@ -129,6 +133,12 @@ class Run(Job):
                 condition=~Q(customer_nonce=""),
                 name="run_customer_nonce_is_used_once",
                 violation_error_message="This nonce was used for another run. Enter a new one.",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="failed") & ~Q(failure_code="")
+                | ~Q(state="failed") & Q(failure_code=""),
+                name="run_fails_with_a_code",
+                violation_error_message="A failed run needs the cause of its failure.",
             ),
         ]
         triggers: ClassVar = [

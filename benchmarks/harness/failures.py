@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.records.findings import FindingKind
 
 Role = Literal["baseline", "candidate"]
@@ -12,24 +13,35 @@ ROLES: tuple[Role, Role] = ("baseline", "candidate")
 class SetupError(ValueError):
     """The benchmark, the candidate or this machine cannot be used; the text says why."""
 
+    code = FailureCode.BENCHMARK
+
 
 class SideFailed(RuntimeError):
     """A side raised, hung, died or broke the channel; there is no record.
 
     The message is one line: who, when, what, and the last lines of output. `log` is a compiler's
-    output, or the side's own with its traceback.
+    output, or the side's own with its traceback. `code` blames the candidate only for its own end.
     """
 
-    def __init__(self, message: str, *, log: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        log: str | None = None,
+        code: FailureCode = FailureCode.BENCHMARK,
+    ) -> None:
         super().__init__(message)
         self.log = log
+        self.code = code
 
 
 class SideRaised(SideFailed):
     """A side raised an exception and still answers; `raised` says which, in one line."""
 
-    def __init__(self, message: str, *, log: str | None = None, raised: str) -> None:
-        super().__init__(message, log=log)
+    def __init__(
+        self, message: str, *, log: str | None = None, code: FailureCode, raised: str
+    ) -> None:
+        super().__init__(message, log=log, code=code)
         self.raised = raised
 
 
@@ -39,6 +51,8 @@ class ReferenceFailed(SideFailed):
 
 class DeviceFailed(RuntimeError):
     """The device failed the referee: out of memory, or broken."""
+
+    code = FailureCode.INTERRUPTED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,6 +57,7 @@ class MeasurementWatch(Watch):
             record=record,
             stderr=self.stderr,
             message=self.progress.failure,
+            stated=self.progress.failure_code,
             largest_bytes=self.limits.record_bytes,
         )
 

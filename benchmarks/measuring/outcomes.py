@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.text import last_line, readable
 
 UNUSABLE = 2
@@ -12,15 +13,28 @@ SIGNALS_FROM = 128
 
 
 class Failed(BenchmarkError):
-    """The run ends without a record."""
+    """The run ends without a record; `failure` is the cause."""
+
+    def __init__(
+        self, message: str, *, code: str, failure: FailureCode = FailureCode.INTERRUPTED
+    ) -> None:
+        super().__init__(message, code=code)
+        self.failure = failure
 
 
 def record_of(
-    *, status: int, record: Path, stderr: bytes, message: str, largest_bytes: int
+    *,
+    status: int,
+    record: Path,
+    stderr: bytes,
+    message: str,
+    stated: FailureCode | None,
+    largest_bytes: int,
 ) -> bytes:
     """The bytes of the record file; raises Failed when there is none to use.
 
-    `status` is the exit status (128+N for signal N), `message` that of the `failed` event.
+    `status` is the exit status (128+N for signal N), `message` and `stated` are those of
+    the `failed` event.
     """
     error = last_line(stderr.decode("utf-8", "replace"))
     if status == 0:
@@ -29,10 +43,13 @@ def record_of(
         raise Failed(
             f"The benchmark or the candidate cannot be used: {error or message}",
             code="run.unusable",
+            failure=FailureCode.BENCHMARK,
         )
     if status == NOT_MEASURABLE:
         raise Failed(
-            message or error or "The candidate could not be measured.", code="run.not_measurable"
+            message or error or "The candidate could not be measured.",
+            code="run.not_measurable",
+            failure=stated or FailureCode.INTERRUPTED,
         )
     if status == KILLED:
         raise Failed(

@@ -5,6 +5,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.records import failure_codes
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.text import LONGEST_LOG, readable
 
 LONGEST_HISTORY = 200
@@ -27,6 +29,7 @@ class Progress:
     def __init__(self) -> None:
         self.ignored_lines = 0
         self.failure = self.failure_log = ""
+        self.failure_code: FailureCode | None = None
         self._data: dict[str, Any] = {"phase": "starting", "message": ""}
         self._data |= dict.fromkeys((*COUNTS, *FIGURES))
         self._history: list[dict[str, float | None]] = []
@@ -49,6 +52,7 @@ class Progress:
         if event["event"] == "failed":
             self.failure = _text(message, longest=2000)
             self.failure_log = _text(event.get("log"), longest=LONGEST_LOG)
+            self.failure_code = failure_codes.stated(event.get("code"))
         self._remember(event, at_s)
         return True
 

@@ -37,6 +37,7 @@ def measure(run: Run, *, device_locks: tuple[int, ...]) -> str:
         failed = runs.fail(
             run_id=run.pk,
             attempt=run.attempt,
+            code=failure.failure,
             reason=failure.message,
             log=printed,
         )

@@ -18,6 +18,7 @@ from benchmarks.measuring.limits import Limits
 from benchmarks.measuring.measurements import Measurement, MeasurementWatch
 from benchmarks.measuring.watching import LeaseLost, WorkerStopping, own_folder
 from benchmarks.records import documents
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.runner.site import (
     ENDED,
     NOT_ADMITTED,
@@ -179,10 +180,11 @@ class Runner:
                 raise
             logger.error("%s: %s (%s)", attempt, error, error.code)
             if error.code != ENDED:
-                self.site.fail(attempt, str(error)[:LONGEST_REASON])
+                self.site.fail(attempt, str(error)[:LONGEST_REASON], FailureCode.BENCHMARK)
         except (BenchmarkError, WrongDigest, ValueError) as failure:
             logger.error("%s failed: %s", attempt, failure)
-            self.site.fail(attempt, str(failure)[:LONGEST_REASON])
+            code = getattr(failure, "failure", FailureCode.BENCHMARK)
+            self.site.fail(attempt, str(failure)[:LONGEST_REASON], code)
         else:
             self.state.keep(record)
             return

@@ -93,9 +93,10 @@ class RunnerSite(Site):
         path = f"runner/attempts/{attempt_id}/record/"
         self.exchange("PUT", path, content=record, headers=headers, attempts=1)
 
-    def fail(self, attempt: Attempt, reason: str) -> bool:
+    def fail(self, attempt: Attempt, reason: str, code: str) -> bool:
         """End the run without a record; False once the attempt has ended."""
-        return self._unless_ended(attempt, "failure", json.dumps({"reason": reason}).encode())
+        body = json.dumps({"reason": reason, "code": code}).encode()
+        return self._unless_ended(attempt, "failure", body)
 
     def release(self, attempt_id: int, *, attempts: int = ATTEMPTS) -> None:
         """Return a run to the queue."""

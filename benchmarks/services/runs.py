@@ -16,6 +16,7 @@ from benchmarks.errors import BenchmarkError, RecordRejected, StaleAttempt
 from benchmarks.jobs import JobState
 from benchmarks.models import Benchmark, Record, Run, SigningKey, Solution, new_nonce
 from benchmarks.records.canonical import digest_of_bytes
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.records.redaction import withhold_source
 from benchmarks.services import leases, messages
 from benchmarks.text import LONGEST_LOG, readable
@@ -99,7 +100,8 @@ def finish(
     try:
         recomputed, key = evidence.examine(run=run, content=record_bytes, device_name=device_name)
     except RecordRejected as error:
-        fail(run_id=run_id, attempt=attempt, reason=error.message)
+        refused = FailureCode.RECORD_REFUSED
+        fail(run_id=run_id, attempt=attempt, code=refused, reason=error.message)
         raise
     if known := Record.objects.filter(digest=recomputed.digest).first():
         if known.run_id == run_id:
@@ -140,31 +142,35 @@ def _finished(
     return record
 
 
-def fail(*, run_id: int, attempt: int, reason: str, log: str = "") -> bool:
+def fail(*, run_id: int, attempt: int, code: FailureCode, reason: str, log: str = "") -> bool:
     """Conclude the run without a record; False when the attempt is stale.
 
-    `reason` says what failed and what to do; `log` is what was printed, tracebacks included.
+    `code` is the cause, `reason` says what failed and what to do; `log` is what was printed,
+    tracebacks included.
     """
-    return _fail(leases.current(Run, run_id, attempt), reason, log)
+    return _fail(leases.current(Run, run_id, attempt), code, reason, log)
 
 
 def cancel(*, run_id: int, by: str) -> bool:
     """End a queued or running run; False when it is concluded. Its worker stops within a beat."""
     under_way = Run.objects.filter(pk=run_id, state__in=[Run.State.QUEUED, Run.State.RUNNING])
     name = readable(by, longest=200)
-    return _fail(under_way, f"{name} cancelled this run.", cancelled_by=name)
+    reason = f"{name} cancelled this run."
+    return _fail(under_way, FailureCode.CANCELLED, reason, cancelled_by=name)
 
 
 def give_up(*, run_id: int, reason: str) -> bool:
     """Fail a run that is still queued; False when it was claimed or is concluded."""
-    return _fail(Run.objects.filter(pk=run_id, state=Run.State.QUEUED), reason)
+    queued = Run.objects.filter(pk=run_id, state=Run.State.QUEUED)
+    return _fail(queued, FailureCode.UNCLAIMED, reason)
 
 
 def _replayed(run_id: int, attempt: int, known: Record) -> RecordRejected:
     error = RecordRejected(
         f"This record already belongs to run {known.run_id}.", code="record.replayed"
     )
-    fail(run_id=run_id, attempt=attempt, reason=error.message)
+    refused = FailureCode.RECORD_REFUSED
+    fail(run_id=run_id, attempt=attempt, code=refused, reason=error.message)
     return error
 
 
@@ -172,12 +178,15 @@ def _stale(run_id: int, attempt: int) -> StaleAttempt:
     return StaleAttempt(f"Attempt {attempt} of run {run_id} is stale.", code="run.stale_attempt")
 
 
-def _fail(rows: QuerySet[Run], reason: str, log: str = "", *, cancelled_by: str = "") -> bool:
+def _fail(
+    rows: QuerySet[Run], code: FailureCode, reason: str, log: str = "", *, cancelled_by: str = ""
+) -> bool:
     """Fail the run in `rows`, under its lock; False when there is none."""
     with transaction.atomic():
         run = rows.select_for_update().first()
         if run is None:
             return False
+        run.failure_code = code
         run.failure_reason = readable(reason) or "The run failed without a reason."
         run.log = readable(log, longest=LONGEST_LOG)
         run.cancelled_by = cancelled_by
@@ -194,6 +203,7 @@ def _conclude(run: Run, *, state: JobState) -> None:
             "state",
             "leased_until",
             "finished_at",
+            "failure_code",
             "failure_reason",
             "log",
             "cancelled_by",

@@ -12,13 +12,16 @@ from django.db.models.functions import Now
 from benchmarks.jobs import Job, JobState
 from benchmarks.limits import limits
 from benchmarks.models import BenchmarkCheck, Run
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.services import checks, messages, runs
 
 logger = logging.getLogger(__name__)
 RESENT_AT_ONCE = 500
 # Fails a lost job: its key, attempt and the reason.
 FAIL: Mapping[type[Job], Callable[[int, int, str], bool]] = {
-    Run: lambda pk, attempt, reason: runs.fail(run_id=pk, attempt=attempt, reason=reason),
+    Run: lambda pk, attempt, reason: runs.fail(
+        run_id=pk, attempt=attempt, code=FailureCode.INTERRUPTED, reason=reason
+    ),
     BenchmarkCheck: lambda pk, attempt, reason: checks.fail(
         check_id=pk, attempt=attempt, reason=reason
     ),

@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from benchmarks.models import Benchmark, Record, Run, Solution, Verdict
+from benchmarks.records.failure_codes import LABELS, FailureCode
 from engagements import access
 from engagements.api import live
 from engagements.api.fields import DIGEST, Reference, Row, example
@@ -155,6 +156,7 @@ class ProgressSerializer(serializers.Serializer[Any]):
     requested_at="2026-10-22T09:14:00Z",
     started_at=None,
     finished_at=None,
+    failure_code=None,
     failure_reason="",
     progress=None,
     record=None,
@@ -162,7 +164,8 @@ class ProgressSerializer(serializers.Serializer[Any]):
 class RunSerializer(Row):
     """A run. `progress` is null unless it is running, `record` until it was measured.
 
-    `attempt` numbers the acceptance runs that count. `failure_reason` is for staff.
+    `attempt` numbers the acceptance runs that count. `failure_code` is the cause of a failure,
+    and `failure_reason` its details, for staff.
 
     Where both parties measure, `counterpart` is the run by the customer's runner of the same
     request, and `verdict` is that of both: null until both have ended.
@@ -179,6 +182,7 @@ class RunSerializer(Row):
     finished_at = serializers.DateTimeField(
         source="run.finished_at", read_only=True, allow_null=True
     )
+    failure_code = serializers.SerializerMethodField()
     failure_reason = serializers.SerializerMethodField()
     progress = serializers.SerializerMethodField()
     record = RecordSerializer(source="run.record", read_only=True, allow_null=True)
@@ -200,6 +204,7 @@ class RunSerializer(Row):
             "requested_at",
             "started_at",
             "finished_at",
+            "failure_code",
             "failure_reason",
             "progress",
             "record",
@@ -221,6 +226,15 @@ class RunSerializer(Row):
         if run.run.state != Run.State.RUNNING:
             return None
         return {name: run.run.progress.get(name) for name in PROGRESS}
+
+    @extend_schema_field(
+        serializers.ChoiceField(
+            choices=[(code.value, LABELS[code]) for code in FailureCode], allow_null=True
+        )
+    )
+    def get_failure_code(self, run: EngagementRun) -> str | None:
+        """Return the cause of a failure; None where the run has not failed."""
+        return run.run.failure_code or None
 
     def get_failure_reason(self, run: EngagementRun) -> str:
         """Return why the run failed. It may name machines and paths, so customers do not see it."""

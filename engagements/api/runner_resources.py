@@ -18,6 +18,7 @@ from benchmarks.errors import RecordRejected
 from benchmarks.limits import limits
 from benchmarks.measuring.limits import Limits
 from benchmarks.records.canonical import content_digest
+from benchmarks.records.failure_codes import LABELS, OF_REFEREE, FailureCode
 from engagements.api.fields import DIGEST, Row, example
 from engagements.api.idempotency import idempotent
 from engagements.api.resources import Api
@@ -210,10 +211,13 @@ class ReportSerializer(serializers.Serializer[Any]):
     progress = serializers.DictField(required=False, allow_null=True)
 
 
-@example(reason="The candidate raised ValueError in its call.")
+@example(
+    code=FailureCode.CANDIDATE_CRASHED.value, reason="The candidate raised ValueError in its call."
+)
 class FailureSerializer(serializers.Serializer[Any]):
-    """The reason for which a run ends without a record."""
+    """The cause for which a run ends without a record, as its referee states it."""
 
+    code = serializers.ChoiceField(choices=[(code.value, LABELS[code]) for code in OF_REFEREE])
     reason = serializers.CharField(max_length=5000, allow_blank=True)
 
 
@@ -284,9 +288,10 @@ class RunnerAttempts(Api):
     @extend_schema(request=FailureSerializer, responses={204: None})
     def failure(self, request: Request, pk: int) -> Response:
         """End the run without a record."""
-        given = FailureSerializer(data=request.data)
+        attempt, given = self.attempt(), FailureSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        attempts.fail(attempt=self.attempt(), reason=given.validated_data["reason"])
+        code, reason = FailureCode(given.validated_data["code"]), given.validated_data["reason"]
+        attempts.fail(attempt=attempt, code=code, reason=reason)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(request=None, responses={204: None})

@@ -16,6 +16,7 @@ from benchmarks.errors import RecordRejected, StaleAttempt
 from benchmarks.measuring import progress as progress_events
 from benchmarks.models import Record, Run
 from benchmarks.records.canonical import digest_of_bytes
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.services import leases
 from benchmarks.services import runs as measuring
 from benchmarks.verdict.controls import baseline_band
@@ -125,10 +126,10 @@ def finish(*, attempt: RunnerAttempt, content: bytes) -> Record:
     return record
 
 
-def fail(*, attempt: RunnerAttempt, reason: str) -> None:
+def fail(*, attempt: RunnerAttempt, code: FailureCode, reason: str) -> None:
     """Conclude the run without a record. Raises StaleAttempt."""
     _resume(attempt)
-    measuring.fail(run_id=attempt.run_id, attempt=attempt.attempt, reason=reason)
+    measuring.fail(run_id=attempt.run_id, attempt=attempt.attempt, code=code, reason=reason)
 
 
 def release(*, attempt: RunnerAttempt) -> bool:

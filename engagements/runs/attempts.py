@@ -31,8 +31,7 @@ from engagements.runs.outcomes import (
     counts_inconclusive,
     outcome_of,
 )
-from engagements.runs.pairs import Measured, measured_by_record, of_both
-from engagements.runs.summary import record_of
+from engagements.runs.pairs import Decision, Measured, measured_by, of_both
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
 from engagements.settlements.dispute_models import Dispute
@@ -56,8 +55,13 @@ def measured(run: EngagementRun) -> Measured:
     """What the measurements of a concluded acceptance run decide together."""
     contract = run.contract_version
     assert contract is not None  # an acceptance run names its contract
-    found = [measured_by_record(record_of(each), float(contract.target)) for each in run.both]
-    return of_both(*found) if len(found) == 2 else found[0]
+    found = [measured_by(each.run, float(contract.target)) for each in run.both]
+    if len(found) == 2:
+        return of_both(*found)
+    if run.run.measured_by and found[0].decision == Decision.CRASHED:
+        # No signed record shows that it crashed on the customer's machine.
+        return Measured(Decision.FAILED)
+    return found[0]
 
 
 def situation_of(run: EngagementRun, *, today: date | None = None) -> Situation:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from benchmarks.models import Verdict
+from benchmarks.models import Run, Verdict
+from benchmarks.records.failure_codes import LABELS, OF_CANDIDATE
 from benchmarks.verdict.explanations import confidence, details
 from benchmarks.verdict.explanations import reason as reason_of
 from engagements.runs import outcomes
@@ -35,6 +36,7 @@ _TRIAL_HEADLINES: Final = {
     Verdict.INVALID: "Invalid",
     Verdict.DISQUALIFIED: "Disqualified",
     Decision.DISAGREED: "The measurements disagree",
+    Decision.CRASHED: "Crashed",
     Decision.FAILED: "Failed",
 }
 _TONES: Final = {
@@ -44,6 +46,7 @@ _TONES: Final = {
     Verdict.INVALID: "doubt",
     Verdict.DISQUALIFIED: "bad",
     Decision.DISAGREED: "doubt",
+    Decision.CRASHED: "bad",
     Decision.FAILED: "doubt",
 }
 _CONSEQUENCES: Final[dict[str, str]] = {
@@ -87,6 +90,29 @@ _OF_BOTH: Final = {
     Decision.INVALID: "One of the two measurements is invalid.",
     Decision.FAILED: "One of the two measurements has no record.",
 }
+
+
+class Failure(NamedTuple):
+    """A run without a record in words: its `cause` and its `consequence`.
+
+    `is_of_candidate`: its own process ended the run.
+    """
+
+    cause: str
+    consequence: str
+    is_of_candidate: bool
+
+
+def failure_of(run: EngagementRun) -> Failure | None:
+    """Explain a run that failed; None for any other. It names no machine and no path."""
+    if run.run.state != Run.State.FAILED:
+        return None
+    asked = run.request
+    consequence = "It has no effect on the contract."
+    if asked.purpose == EngagementRun.Purpose.ACCEPTANCE and asked.concluded_at is not None:
+        consequence = outcome_of_run(asked).text
+    code = run.run.failure_code
+    return Failure(LABELS[code], consequence, code in OF_CANDIDATE)
 
 
 def headline_of(run: EngagementRun, verdict: str) -> str:

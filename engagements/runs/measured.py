@@ -64,7 +64,8 @@ def run_row(run: EngagementRun) -> RunRow:
     if record is not None:
         return RunRow(run, verdict_of(run) or "running", headline_of(run, record.verdict))
     state = state_of(run.run)
-    return RunRow(run, state, RUN_LABELS[state])
+    label = headline_of(run, run.decision) if run.attempt is not None else RUN_LABELS[state]
+    return RunRow(run, state, label)
 
 
 def shown(estimate: Estimate) -> str:

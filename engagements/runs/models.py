@@ -151,7 +151,7 @@ class EngagementRun(models.Model):
     @property
     def counts_as_missed(self) -> bool:
         """Whether an attempt counts as missed, although no record says that it missed."""
-        return self.decision in (Decision.INCONCLUSIVE, Decision.DISAGREED)
+        return self.decision in (Decision.INCONCLUSIVE, Decision.DISAGREED, Decision.CRASHED)
 
     @property
     def request(self) -> EngagementRun:

@@ -9,6 +9,7 @@ show its words. tests/engagements/runs/test_outcomes.py walks the table.
     inconclusive       as the contract says          as the last or final attempt
       for noise        no, up to `noise_repeats`     no
     disqualified       yes                           as the last or final attempt
+    crashed            yes                           as the last or final attempt
     disagreed          yes                           only if declared final
     invalid, failed    no                            no
 
@@ -116,8 +117,7 @@ def _repeats_noise(situation: Situation) -> bool:
 def _counts(situation: Situation, repeats_noise: bool) -> bool:
     if situation.verdict == Verdict.INCONCLUSIVE:
         return situation.counts_inconclusive and not repeats_noise
-    counting = (Decision.MET, Decision.MISSED, Decision.DISQUALIFIED, DISAGREED)
-    return situation.verdict in counting
+    return situation.verdict in _COUNTING
 
 
 def _stage(situation: Situation, attempt: int | None) -> Stage:
@@ -143,12 +143,16 @@ def _money(situation: Situation, stage: Stage) -> Money:
     return Money.AFTER_TIME_BOX if is_over else Money.NONE
 
 
+_COUNTING = frozenset(
+    (Decision.MET, Decision.MISSED, Decision.DISQUALIFIED, Decision.CRASHED, DISAGREED)
+)
 _LABELS: dict[str, str] = {
     Verdict.MET: "Target met",
     Verdict.MISSED: "Target missed",
     Verdict.DISQUALIFIED: "Disqualified: counts as an attempt",
     Verdict.INVALID: "Invalid: does not count",
     DISAGREED: "The measurements disagree: counts as an attempt",
+    Decision.CRASHED: "Crashed: counts as an attempt",
     FAILED: "Failed: does not count",
 }
 

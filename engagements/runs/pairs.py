@@ -4,7 +4,8 @@ Pure functions. Where both parties measure, a request decides only if both verdi
 their intervals overlap. tests/engagements/runs/test_pairs.py walks the table.
 
     one side                    other side                   decision
-    failed                      any                          failed
+    crashed                     crashed                      crashed
+    failed, crashed             any other                    failed
     invalid                     any but failed               invalid
     inconclusive for noise      met, missed, inconclusive    inconclusive for noise
     disqualified                disqualified                 disqualified
@@ -18,7 +19,8 @@ from typing import NamedTuple
 
 from django.db import models
 
-from benchmarks.models import Record, Verdict
+from benchmarks.models import Record, Run, Verdict
+from benchmarks.records.failure_codes import OF_CANDIDATE
 from benchmarks.verdict.explanations import is_noise
 
 
@@ -31,11 +33,15 @@ class Decision(models.TextChoices):
     INVALID = Verdict.INVALID.value, "Invalid"
     DISQUALIFIED = Verdict.DISQUALIFIED.value, "Disqualified"
     DISAGREED = "disagreed", "Disagreed"
+    CRASHED = "crashed", "Crashed"
     FAILED = "failed", "Failed"
 
 
 class Measured(NamedTuple):
-    """One measurement: its verdict or FAILED, and its interval. `is_noise`: inconclusive for it."""
+    """One measurement: its verdict, CRASHED or FAILED, and its interval.
+
+    CRASHED: the candidate's own process ended it. `is_noise`: inconclusive for noise.
+    """
 
     decision: Decision
     low: float | None = None
@@ -43,10 +49,12 @@ class Measured(NamedTuple):
     is_noise: bool = False
 
 
-def measured_by_record(record: Record | None, target: float) -> Measured:
-    """The measurement of a concluded run with this record, against the contract's target."""
+def measured_by(run: Run, target: float) -> Measured:
+    """The measurement of a concluded run, against the contract's target."""
+    record: Record | None = getattr(run, "record", None)
     if record is None:
-        return Measured(Decision.FAILED)
+        crashed = run.failure_code in OF_CANDIDATE
+        return Measured(Decision.CRASHED if crashed else Decision.FAILED)
     return Measured(
         Decision(record.verdict),
         record.low,
@@ -64,6 +72,10 @@ def of_both(house: Measured, customer: Measured) -> Measured:
 
 def _decision(house: Measured, customer: Measured) -> Decision:
     found = {house.decision, customer.decision}
+    if found == {Decision.CRASHED}:
+        return Decision.CRASHED
+    if Decision.CRASHED in found:
+        return Decision.FAILED
     for undecided in (Decision.FAILED, Decision.INVALID):
         if undecided in found:
             return undecided

@@ -21,7 +21,7 @@ from engagements.page_access import portal_page
 from engagements.people.models import User
 from engagements.runs import bundles, ceilings, controls, operator_account, record_files
 from engagements.runs.estimates import estimate_of
-from engagements.runs.explanations import explain
+from engagements.runs.explanations import explain, failure_of
 from engagements.runs.labels import PHASE_LABELS, RUN_LABELS, state_of
 from engagements.runs.live import live_of
 from engagements.runs.measured import measured_words
@@ -137,6 +137,7 @@ def _live(run: EngagementRun) -> dict[str, Any]:
         "phase": PHASE_LABELS.get(str(progress.get("phase")), "In progress"),
         "live_url": reverse("portal-run-live", args=[run.engagement.reference, run.pk]),
         "sides": sides_of(run),
+        "failure": failure_of(run),
     }
 
 

@@ -197,8 +197,9 @@ def _conclude(engagement: Engagement, row: EngagementRun) -> None:
     if not row.run.cancelled_by:
         _record_outcome(engagement, row)
     contract = row.contract_version
-    if row.purpose == Purpose.ACCEPTANCE and record_of(row) is not None:
-        enqueue("issue_document", "benchmark_report", f"run:{row.pk}")
+    if row.purpose == Purpose.ACCEPTANCE:
+        if record_of(row) is not None:
+            enqueue("issue_document", "benchmark_report", f"run:{row.pk}")
         assert contract is not None  # an acceptance run names its contract
         contract.engagement = engagement
         if engagement.stage == Stage.ACTIVE and contract.state == ContractVersion.State.ACCEPTED:
@@ -230,16 +231,19 @@ def _record_outcome(engagement: Engagement, run: EngagementRun) -> None:
     noun = f"The {'acceptance' if is_acceptance else 'trial'} run of {run.run.solution.name}"
     changes: dict[str, object] = {"run": run.pk}
     # The reason may name machines and paths, so customers do not see it.
-    failures = [each.run.failure_reason for each in run.both if each.run.failure_reason]
-    if failures:
-        changes["failure_reason"] = " ".join(failures)
+    failed = [each.run for each in run.both if each.run.state == Run.State.FAILED]
+    causes = ", ".join(each.get_failure_code_display() for each in failed)
+    if failed:
+        changes["failure_code"] = " ".join(each.failure_code for each in failed)
+        changes["failure_reason"] = " ".join(each.failure_reason for each in failed)
     record = record_of(run)
     if record is not None:
         changes |= {"verdict": run.decision or record.verdict, "record": record.digest}
+    ended = f"failed: {causes}" if record is None else f"ended: {_figures(run)}"
     events.record(
         engagement=engagement,
-        verb="run.failed" if failures else "run.concluded",
-        summary=f"{noun} failed." if record is None else f"{noun} ended: {_figures(run)}.",
+        verb="run.failed" if failed else "run.concluded",
+        summary=f"{noun} {ended}.",
         actor=None,
         changes=changes,
         for_customer=is_acceptance,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from benchmarks.models import Record
+from benchmarks.records.failure_codes import LABELS
 from engagements.common.ratios import with_interval
 from engagements.runs.labels import RUN_LABELS, state_of
 from engagements.runs.models import EngagementRun
@@ -24,12 +25,10 @@ class Side:
     @property
     def label(self) -> str:
         """The verdict of this measurement alone, or its state."""
-        return RUN_LABELS[state_of(self.run.run)] if self.record is None else self.verdict
-
-    @property
-    def verdict(self) -> str:
-        """The verdict of this measurement alone, for display; "" without a record."""
-        return "" if self.record is None else self.record.get_verdict_display()
+        if self.record is not None:
+            return self.record.get_verdict_display()
+        state = RUN_LABELS[state_of(self.run.run)]
+        return LABELS.get(self.run.run.failure_code, state)
 
     @property
     def tone(self) -> str:

@@ -153,20 +153,23 @@ PAIRED = Trigger(
 )
 COUNTERPART_HELD = ReadOnly(name="counterpart_held", fields=["counterpart"])
 
-# A decision is that of the records: of the only one, or of both where they agree.
+# A decision is that of the records: of the only one, or of both where they agree. The candidate
+# crashed where its own process ended every run.
 DECIDED_BY_RECORDS = Trigger(
     name="decided_by_records",
     when=pgtrigger.Before,
     operation=pgtrigger.Insert | pgtrigger.Update,
-    condition=pgtrigger.Condition("NEW.decision IN ('met', 'missed', 'disqualified')"),
+    condition=pgtrigger.Condition("NEW.decision IN ('met', 'missed', 'disqualified', 'crashed')"),
     func=f"""
     IF EXISTS (
         SELECT 1 FROM (
             SELECT NEW.run_id AS id UNION ALL
             SELECT run_id FROM engagements_engagementrun WHERE id = NEW.counterpart_id
         ) measured
+        JOIN benchmarks_run run ON run.id = measured.id
         LEFT JOIN benchmarks_record record ON record.run_id = measured.id
-        WHERE record.verdict IS DISTINCT FROM NEW.decision
+        WHERE coalesce(record.verdict, substr(run.failure_code, 1, 9)) <>
+            CASE NEW.decision WHEN 'crashed' THEN 'candidate' ELSE NEW.decision END
     ) OR (NEW.decision <> 'disqualified' AND EXISTS (
         SELECT 1 FROM engagements_engagementrun other
         JOIN benchmarks_record theirs ON theirs.run_id = other.run_id

@@ -34,7 +34,7 @@ from engagements.runs import (
 )
 from engagements.runs import chart_views as pictures
 from engagements.runs import services as runs
-from engagements.runs.explanations import explain
+from engagements.runs.explanations import explain, failure_of
 from engagements.runs.forms import RunForm
 from engagements.runs.labels import RUN_LABELS, state_of
 from engagements.runs.live import live_of
@@ -174,6 +174,7 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
         "state": state_of(run.run),
         "state_label": RUN_LABELS[state_of(run.run)],
         "sides": sides_of(run),
+        "failure": failure_of(run),
     }
     if record is None:
         return context

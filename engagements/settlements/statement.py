@@ -235,7 +235,13 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
     run = runs.select_related("run__record").first()
     if run is None:
         return None
-    record = run.run.record
+    record: Record | None = getattr(run.run, "record", None)
+    if record is None:
+        return {
+            "name": f"run {run.run_id}",
+            "verdict": f"{run.run.get_failure_code_display()}, which counts as missed",
+            "measured_on": in_words(run.concluded_at or run.run.requested_at),
+        }
     return {
         "name": f"run {run.run_id}",
         "verdict": run.get_decision_display().lower()

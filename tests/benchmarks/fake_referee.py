@@ -38,7 +38,12 @@ def main(behaviour: str, argument: str, out: Path) -> int:
         print("benchmark $.workloads: names repeat", file=sys.stderr)
         return 2
     if behaviour == "not measurable":
-        say("failed", message="The candidate raised ValueError: 7 heads\x00 in line 3\ud800")
+        code = "candidate_crashed"
+        say(
+            "failed",
+            code=code,
+            message="The candidate raised ValueError: 7 heads\x00 in line 3\ud800",
+        )
         return 3
     if behaviour == "silent success":
         return 0

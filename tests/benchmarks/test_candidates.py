@@ -50,6 +50,7 @@ def test_a_bad_candidate_fails_with_its_reason_and_the_next_run_is_clean(
 
     assert bad.state == "failed"
     assert "SIGKILL" in bad.failure_reason
+    assert bad.failure_code == "candidate_out_of_memory"
     if not has_next:
         return
     honest = ask(benchmark_row, solution)

@@ -10,6 +10,7 @@ from django.db import connection
 
 from benchmarks.models import Benchmark, Run, Solution
 from benchmarks.queries import queue_position
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.services import leases, runs
 from tests.benchmarks.conftest import lose_the_worker, raises_code
 
@@ -106,7 +107,7 @@ def test_a_past_attempt_says_nothing_any_more(claimed: Run) -> None:
     runs.claim(run_id=claimed.pk, worker="there:2")
 
     assert not runs.report_progress(run_id=claimed.pk, attempt=1, progress={"phase": "old"})
-    assert not runs.fail(run_id=claimed.pk, attempt=1, reason="old")
+    assert not runs.fail(run_id=claimed.pk, attempt=1, code=FailureCode.INTERRUPTED, reason="old")
     assert not leases.requeue(Run, claimed.pk, 1)
     claimed.refresh_from_db()
     assert (claimed.state, claimed.attempt, claimed.progress) == ("running", 2, {})

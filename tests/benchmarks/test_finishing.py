@@ -13,6 +13,7 @@ from benchmarks.errors import RecordRejected, StaleAttempt
 from benchmarks.models import Record, Run
 from benchmarks.records import records
 from benchmarks.records.canonical import canonical, digest_of_bytes
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.services import leases, runs
 from benchmarks.signals import run_concluded
 from benchmarks.verdict import consistency
@@ -233,7 +234,12 @@ def test_a_half_written_file_of_a_killed_worker_is_not_taken_for_the_record(
 
 
 def test_a_failed_run_has_no_record_and_says_so(claimed: Run) -> None:
-    runs.fail(run_id=claimed.pk, attempt=1, reason="  The candidate raised\x00 ValueError. ")
+    runs.fail(
+        run_id=claimed.pk,
+        attempt=1,
+        code=FailureCode.INTERRUPTED,
+        reason="  The candidate raised\x00 ValueError. ",
+    )
 
     claimed.refresh_from_db()
     assert claimed.failure_reason == "The candidate raised  ValueError."

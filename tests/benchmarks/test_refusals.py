@@ -9,6 +9,7 @@ from django.utils import timezone
 from pgtrigger import registered
 
 from benchmarks.models import Benchmark, Record, Run, Solution
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.services import benchmarks, runs, solutions
 from benchmarks.triggers import Trigger
 from tests.benchmarks.conftest import OPERATOR, quick_document
@@ -96,7 +97,12 @@ def test_the_attempts_of_a_run_only_rise(claimed: Run) -> None:
 @pytest.mark.parametrize("end", ["failed", "finished"])
 def test_a_concluded_run_is_never_changed(claimed: Run, end: str) -> None:
     if end == "failed":
-        runs.fail(run_id=claimed.pk, attempt=1, reason="The device was lost.")
+        runs.fail(
+            run_id=claimed.pk,
+            attempt=1,
+            code=FailureCode.INTERRUPTED,
+            reason="The device was lost.",
+        )
     else:
         write(claimed, state="finished", leased_until=None, finished_at=timezone.now())
     again = {"state": "queued", "finished_at": None, "leased_until": None}
@@ -111,6 +117,6 @@ def test_no_run_is_deleted_open_or_concluded(run: Run) -> None:
     taken = runs.claim(run_id=run.pk, worker="tester:1")
     assert taken is not None
     write(taken, leased_until=timezone.now() + timedelta(minutes=1))
-    runs.fail(run_id=run.pk, attempt=1, reason="The device was lost.")
+    runs.fail(run_id=run.pk, attempt=1, code=FailureCode.INTERRUPTED, reason="The device was lost.")
     with violates("run.deletion"):
         delete(run)

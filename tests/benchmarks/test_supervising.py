@@ -51,24 +51,30 @@ def measured(run: Run, lock: tuple[int, ...]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "code", "reason"),
+    ("behaviour", "code", "cause", "reason"),
     [
-        ("killed", "run.killed", "9"),
-        ("crash", "run.no_record", "RuntimeError: no such device"),
-        ("unusable", "run.unusable", "names repeat"),
-        ("not measurable", "run.not_measurable", "The candidate raised ValueError: 7 heads"),
-        ("silent success", "run.no_record", ""),
-        ("rubbish", "record.invalid", ""),
+        ("killed", "run.killed", "interrupted", "9"),
+        ("crash", "run.no_record", "interrupted", "RuntimeError: no such device"),
+        ("unusable", "run.unusable", "benchmark_at_fault", "names repeat"),
+        ("not measurable", "run.not_measurable", "candidate_crashed", "raised ValueError: 7 heads"),
+        ("silent success", "run.no_record", "interrupted", ""),
+        ("rubbish", "record.invalid", "record_refused", ""),
     ],
 )
 def test_a_bad_end_is_a_failed_run_with_a_reason(
-    claimed: Run, lock: tuple[int, ...], pretend: Pretend, behaviour: str, code: str, reason: str
+    claimed: Run,
+    lock: tuple[int, ...],
+    pretend: Pretend,
+    behaviour: str,
+    code: str,
+    cause: str,
+    reason: str,
 ) -> None:
     pretend(behaviour)
 
     assert measured(claimed, lock) == f"failed: {code}"
 
-    assert claimed.state == Run.State.FAILED
+    assert (claimed.state, claimed.failure_code) == (Run.State.FAILED, cause)
     assert reason in claimed.failure_reason
     assert not hasattr(claimed, "record")
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from benchmarks.models import Benchmark, Run, Solution
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.services import messages, runs
 from benchmarks.services.sweeping import Swept, sweep
 from benchmarks.signals import run_concluded
@@ -98,6 +99,8 @@ def test_a_run_lost_too_often_fails_with_a_reason_to_act_on(claimed: Run, sent: 
 
 
 def test_concluded_runs_are_never_swept(claimed: Run, sent: list[int]) -> None:
-    runs.fail(run_id=claimed.pk, attempt=1, reason="The candidate raised.")
+    runs.fail(
+        run_id=claimed.pk, attempt=1, code=FailureCode.INTERRUPTED, reason="The candidate raised."
+    )
 
     assert sweep() == Swept()

@@ -11,6 +11,7 @@ from uuid import uuid4
 from django.utils import timezone
 
 from benchmarks.models import Run
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.services import benchmarks, solutions
 from benchmarks.services import runs as measuring
 from consultancy.demo.scenarios import Scenario
@@ -275,7 +276,10 @@ def failed(story: Story) -> EngagementRun:
     asked = requested(story)
     run = running(asked)
     measuring.fail(
-        run_id=run.pk, attempt=run.attempt, reason="worker gpu-rack-7-secret lost its device"
+        run_id=run.pk,
+        attempt=run.attempt,
+        code=FailureCode.INTERRUPTED,
+        reason="worker gpu-rack-7-secret lost its device",
     )
     return runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
 

@@ -298,10 +298,13 @@ def measured(
 ) -> EngagementRun:
     """Conclude the run itself, with a stored record of this verdict.
 
-    "failed" has no record; "noisy" is inconclusive above the target."""
-    failed = verdict == "failed"
+    "failed" and "crashed" have no record; "noisy" is inconclusive above the target.
+    """
+    code = {"failed": "interrupted", "crashed": "candidate_crashed"}.get(verdict, "")
+    failed = code != ""
     Run.objects.filter(pk=asked.run_id).update(
         state=Run.State.FAILED if failed else Run.State.FINISHED,
+        failure_code=code,
         failure_reason="The candidate raised: out of memory." if failed else "",
         attempt=1,
         finished_at=timezone.now(),

@@ -138,10 +138,10 @@ def _measured(
             required_isolation=isolation.required(arguments.require_isolation),
         )
     except (DeviceFailed, SideFailed) as error:
-        progress.failed(str(error), log=getattr(error, "log", None))
+        progress.failed(str(error), code=error.code, log=getattr(error, "log", None))
         return error
     except SetupError as error:
-        progress.failed(str(error))
+        progress.failed(str(error), code=error.code)
         raise
 
 

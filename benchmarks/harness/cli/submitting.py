@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.client import Run, Site, SiteError
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
+from benchmarks.records.failure_codes import LABELS
 
 TOKEN = "TWOFOLD_TOKEN"  # noqa: S105  names a variable
 COMMITS = ("GITHUB_SHA", "CI_COMMIT_SHA")
@@ -74,7 +75,8 @@ def sentence(run: Run) -> str:
     """A run in one line."""
     record = run.record
     if record is None:
-        return f"Run {run.id}: {run.failure_reason or run.state}"
+        cause = LABELS[run.failure_code] if run.failure_code else run.state
+        return f"Run {run.id}: {run.failure_reason or cause}"
     if record.ratio is None or record.low is None or record.high is None:
         return f"Run {run.id}: {record.verdict}, nothing measured"
     return (

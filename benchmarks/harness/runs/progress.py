@@ -77,9 +77,9 @@ class Progress:
         message = f"{summary['verdict']}: {'; '.join(summary['reasons'])}"
         self._say("finished", message, ratio=summary["ratio"])
 
-    def failed(self, message: str, *, log: str | None = None) -> None:
+    def failed(self, message: str, *, code: str, log: str | None = None) -> None:
         """Report a failure without a record; `log` is a compiler's or the side's output."""
-        self._say("failed", message, **({} if log is None else {"log": log}))
+        self._say("failed", message, code=code, **({} if log is None else {"log": log}))
 
     def _say(self, event: str, message: str, **changed: Any) -> None:
         if not self._shown and self._watcher is None:

@@ -22,6 +22,7 @@ from benchmarks.harness.sides.channel import (
 from benchmarks.harness.sides.process_trees import Idleness
 from benchmarks.harness.sides.processor_time import RoundTime, Used
 from benchmarks.harness.sides.sandboxes import Sandbox
+from benchmarks.records.failure_codes import FailureCode
 
 _TAIL_BYTES = 4000
 _TAIL_LINES = 3
@@ -29,6 +30,8 @@ _ERROR_LETTERS, _WHERE_LETTERS, _LINE_LETTERS = 500, 200, 200
 STARTUP_LIMIT_S = 120.0
 # Shells and the sandbox's first process report signal N as status 128 + N.
 _SIGNAL_STATUS = 128
+_MEMORY = FailureCode.CANDIDATE_OUT_OF_MEMORY
+_OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "torch.OutOfMemoryError")
 
 
 class SideProcess:
@@ -220,7 +223,8 @@ class SideProcess:
         try:
             self._channels[channel].send_encoded(content, descriptors)
         except ChannelTimeout as error:
-            raise self.failed("stopped reading its channel", doing) from error
+            code = FailureCode.CANDIDATE_OUT_OF_TIME
+            raise self.failed("stopped reading its channel", doing, code=code) from error
         except ChannelClosed:
             # `answer` reports its last message or how it ended.
             return
@@ -232,8 +236,7 @@ class SideProcess:
         try:
             reply = self._channels[channel].receive(limit_s, awake=awake)
         except ChannelTimeout as error:
-            text = f"did not answer within {limit_s:g} s and was stopped"
-            raise self.failed(text, doing) from error
+            raise self.out_of_time(limit_s, doing) from error
         except InvalidMessage as error:
             text = f"sent invalid data on the channel ({error})"
             raise self.failed(text, doing) from error
@@ -243,8 +246,10 @@ class SideProcess:
             where = printable.line(reply.get("where") or "", _WHERE_LETTERS)
             said = printable.line(reply.get("error"), _ERROR_LETTERS)
             text = f"raised {said} ({where})" if where else f"raised {said}"
-            failed = self.failed(text, doing, tail=False, log=reply.get("log"))
-            raise SideRaised(str(failed), log=failed.log, raised=text) from None
+            is_memory = said.startswith(_OUT_OF_MEMORY)
+            code = _MEMORY if is_memory else FailureCode.CANDIDATE_CRASHED
+            failed = self.failed(text, doing, tail=False, log=reply.get("log"), code=code)
+            raise SideRaised(str(failed), log=failed.log, code=failed.code, raised=text) from None
         if reply["type"] != expect:
             text = f"sent an unexpected message on the channel ({reply['type'][:40]!a})"
             raise self.failed(text, doing)
@@ -261,7 +266,8 @@ class SideProcess:
         if code == 0:
             return self.failed("exited with status 0 without a result", doing)
         if code == -signal.SIGKILL:
-            return self.failed("was killed by SIGKILL, most likely for lack of memory", doing)
+            text = "was killed by SIGKILL, most likely for lack of memory"
+            return self.failed(text, doing, code=_MEMORY)
         if code == -signal.SIGSEGV:
             text = "died of SIGSEGV: an invalid pointer, or a write to the read-only state"
             return self.failed(text, doing)
@@ -269,18 +275,31 @@ class SideProcess:
             return self.failed(f"died of {_signal_name(-code)}", doing)
         return self.failed(f"exited with status {code}", doing)
 
+    def out_of_time(self, limit_s: float, doing: str) -> SideFailed:
+        """The error of a side that did not answer in time."""
+        text = f"did not answer within {limit_s:g} s and was stopped"
+        return self.failed(text, doing, code=FailureCode.CANDIDATE_OUT_OF_TIME)
+
     def failed(
-        self, reason: str, doing: str, *, tail: bool = True, log: object = None
+        self,
+        reason: str,
+        doing: str,
+        *,
+        tail: bool = True,
+        log: object = None,
+        code: FailureCode = FailureCode.CANDIDATE_CRASHED,
     ) -> SideFailed:
         """An error of one line: who, what, when, and the last lines of output.
 
-        Its log is `log`, a compiler's output, or else all that the side printed last.
+        Its log is `log`, a compiler's output, or else all that the side printed last. Its code is
+        `code` for the candidate; another side is part of the benchmark.
         """
         text = f"the {self._who} {reason}, while {doing} ({self.where})"
         last = self._last_lines() if tail else ""
         message = f"{text}; its last lines: {last}" if last else text
         shown = printable.lines(log, _TAIL_BYTES) if isinstance(log, str) else self.output()
-        return SideFailed(message, log=shown or None)
+        blamed = code if self.role == "candidate" else FailureCode.BENCHMARK
+        return SideFailed(message, log=shown or None, code=blamed)
 
     def output(self) -> str:
         """The end of what the side printed, tracebacks included: untrusted, made printable."""

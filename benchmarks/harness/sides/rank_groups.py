@@ -91,9 +91,9 @@ class RankGroup(SideProcess):
             if not ready and left_s == 0:
                 if raised is not None:
                     # The others wait for the rank that raised.
-                    raise SideFailed(str(raised), log=raised.log) from raised
+                    raise SideFailed(str(raised), log=raised.log, code=raised.code) from raised
                 self._who = self._named(min(waiting.values()))
-                raise self.failed(f"did not answer within {limit_s:g} s and was stopped", doing)
+                raise self.out_of_time(limit_s, doing)
             for number, _ in ready:
                 rank = waiting.pop(number)
                 poller.unregister(number)

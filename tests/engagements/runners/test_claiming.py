@@ -65,7 +65,7 @@ def test_the_files_have_the_digests_that_the_site_named(
         got = theirs.attempt(claimed["id"], name, method="get")
         assert digest_of_bytes(got.content) == claimed[name]["digest"]
     assert claimed["benchmark"]["digest"] == asked.run.benchmark.digest
-    theirs.attempt(claimed["id"], "failure", {"reason": "no memory"})
+    theirs.attempt(claimed["id"], "failure", {"reason": "no memory", "code": "interrupted"})
     assert theirs.attempt(claimed["id"], "candidate", method="get").status_code == 410
 
 

@@ -27,7 +27,9 @@ from benchmarks.records import signatures
 from benchmarks.services import benchmarks, solutions
 from benchmarks.services import runs as measuring
 from engagements.runners import services
-from engagements.runners.models import RunnerAttempt
+from engagements.runners.models import Runner, RunnerAttempt
+from engagements.runs.models import EngagementRun
+from engagements.runs.pairs import measured_by, of_both
 from tests.benchmarks.conftest import OPERATOR, quick_document
 from tests.conftest import database_url
 from tests.engagements.runners import bare_environment
@@ -237,3 +239,36 @@ def test_a_runner_and_a_worker_measure_overlapping_intervals(
         intervals.append((each.low, each.high))
     (tmp_path / "intervals.json").write_text(json.dumps(intervals))
     assert max(low for low, _ in intervals) <= min(high for _, high in intervals), intervals
+
+
+def test_both_parties_measure_one_request(
+    apart: Apart,
+    quick: tuple[Benchmark, Solution],
+    celery_worker_process: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    world, log = World(), tmp_path / "log"
+    world.benchmark, world.solution = quick
+    runner, token = services.register(name="box", customer=world.customer, by=world.signatory)
+    (tmp_path / "token").write_text(token)
+    key = signatures.make_key(tmp_path / "key")
+    process = apart.start()
+    until(lambda: Runner.objects.filter(pk=runner.pk, key__isnull=False).exists(), log)
+    worker = celery_worker_process(queues="gpu,default")
+    asked = world.request(world.active(place="both"))
+    until(
+        lambda: EngagementRun.objects.filter(pk=asked.pk, concluded_at__isnull=False).exists(),
+        worker.log,
+        limit_s=400,
+    )
+    process.terminate()
+    assert process.wait(timeout=30) == 0
+    asked.refresh_from_db()
+    assert asked.counterpart is not None
+    ours, theirs = (Record.objects.get(run=each.run_id) for each in asked.both)
+    assert ours.signed_by is not None
+    assert theirs.signed_by is not None
+    assert (ours.signed_by.owner, theirs.signed_by.key_id) == ("", key.public.id)
+    # Two busy processors may measure differently: then they do not decide.
+    decided = of_both(*(measured_by(each.run, 2.0) for each in (ours, theirs)))
+    assert asked.decision == decided.decision

@@ -134,8 +134,16 @@ def test_the_database_refuses_attempts_beyond_the_sealed_ones(world: World) -> N
     with violates("engagement_attempt_is_a_concluded_acceptance_run"):
         asked.update(attempt=2)
     asked.update(attempt=2, concluded_at=now)
-    with violates("run.attempts_used_up"):
+    with declined("run.attempts_used_up"):
         world.request(contract)
+    with violates("run.attempts_used_up"):
+        EngagementRun.objects.create(
+            engagement=contract.engagement,
+            contract_version=contract,
+            purpose="acceptance",
+            requested_by=world.consultant,
+            run=run.run,
+        )
 
 
 def test_no_settlement_of_a_missed_target_without_a_final_attempt(world: World) -> None:

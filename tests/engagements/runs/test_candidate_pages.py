@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from benchmarks.models import Run
+from benchmarks.records.failure_codes import FailureCode
 from benchmarks.services import runs as measuring
 from benchmarks.services import solutions
 from engagements.common.errors import ApplicationError
@@ -53,7 +54,8 @@ def _trial(story: Story, body: str) -> EngagementRun:
 
 def _failed(asked: EngagementRun, *, reason: str, log: str = "") -> EngagementRun:
     claimed = stories.running(asked)
-    measuring.fail(run_id=claimed.pk, attempt=claimed.attempt, reason=reason, log=log)
+    code = FailureCode.CANDIDATE_CRASHED
+    measuring.fail(run_id=claimed.pk, attempt=claimed.attempt, code=code, reason=reason, log=log)
     return EngagementRun.objects.select_related("run__solution").get(pk=asked.pk)
 
 

@@ -24,6 +24,7 @@ VERDICTS = {
     "inconclusive for noise, repeats used up": True,
     "disqualified": True,
     "invalid": False,
+    "crashed": True,
     DISAGREED: True,
     FAILED: False,
 }
@@ -88,7 +89,7 @@ def test_every_row_has_its_stage_money_and_words(verdict: str) -> None:
 
 
 def test_the_table_has_every_row_once() -> None:
-    assert len(ROWS) == len(set(ROWS)) == 10 * 3 * 3 * 2 * 2 * 2
+    assert len(ROWS) == len(set(ROWS)) == 11 * 3 * 3 * 2 * 2 * 2
 
 
 def test_the_headline_names_the_verdict_and_its_consequence() -> None:

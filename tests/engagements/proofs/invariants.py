@@ -49,6 +49,19 @@ SELECT currency, sum(ledger), sum(lines) FROM (
 ) sides GROUP BY currency HAVING sum(ledger) <> sum(lines)
 """
 
+# What relies on a line of a CSV that no second person confirmed.
+UNCONFIRMED = """
+SELECT used.name, line.id FROM (
+  SELECT 'payment' AS name, bank_line_id AS line_id FROM engagements_payment
+  UNION ALL SELECT 'confirmation', bank_line_id FROM engagements_paymentconfirmation
+  UNION ALL SELECT 'reversal', bank_line_id FROM engagements_paymentreversal
+  UNION ALL SELECT 'match', line_id FROM engagements_transfermatch
+) used JOIN engagements_bankline line ON line.id = used.line_id
+JOIN engagements_bankimport file ON file.id = line.bank_import_id AND file.format = 'csv'
+LEFT JOIN engagements_bankimportconfirmation confirmation ON confirmation.bank_import_id = file.id
+WHERE confirmation.id IS NULL OR confirmation.confirmed_by_id = file.imported_by_id
+"""
+
 UNBALANCED_BUT_CLOSED = """
 SELECT engagement.reference, account.code, sum(leg.amount)
 FROM engagements_engagement engagement
@@ -148,6 +161,7 @@ def check_invariants(kept: SealedRows) -> None:
     """Assert everything. `kept` grows by what is sealed now."""
     _books_add_up()
     assert _rows(BANK) == [], "the ledger's bank account is the sum of the bank's lines"
+    assert _rows(UNCONFIRMED) == [], "two people vouch for a CSV before its lines are used"
     assert _rows(UNBALANCED_BUT_CLOSED) == [], "nothing is closed with an open balance"
     _numbers_have_no_gap()
     _what_goes_back_and_what_is_kept_came_in()

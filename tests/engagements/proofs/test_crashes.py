@@ -12,6 +12,7 @@ import pytest
 from engagements.billing import (
     bank_imports,
     credit_notes,
+    csv_confirmations,
     invoices,
     payments,
     reconciliation,
@@ -36,6 +37,7 @@ from engagements.runs import services as runs
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_bank_imports import statement
+from tests.engagements.payouts.test_csv_confirmations import LAYOUT
 from tests.engagements.proofs import process_kills
 from tests.engagements.proofs.invariants import SealedRows, check_invariants
 from tests.engagements.proofs.process_kills import Act
@@ -66,6 +68,7 @@ def every_operation(world: World) -> Iterator[tuple[str, Act]]:
     yield from _by_hand(world)
     yield from _set_aside(world)
     yield from _from_the_bank(world)
+    yield from _from_a_csv(world)
     yield from _returned_by_the_bank(world)
     yield from _ended_by_agreement(world)
     yield from _overpaid(world)
@@ -144,6 +147,24 @@ def _from_the_bank(world: World) -> Iterator[tuple[str, Act]]:
     line = BankLine.objects.get()
     yield (
         "assign bank line",
+        lambda: reconciliation.assign(line=line, parts=[(invoice, invoice.gross)], by=by),
+    )
+
+
+def _from_a_csv(world: World) -> Iterator[tuple[str, Act]]:
+    invoice = world.invoice(world.active().milestones.all()[0])
+    # A day that no statement of the other format has.
+    content = f"Day;Amount;Text;Payer\n2026-01-07;{invoice.gross};{invoice.reference};Acme\n"
+    by, other = world.finance, world.controller
+    file = bank_imports.import_file(filename="b.csv", content=content.encode(), by=by)
+    yield (
+        "choose columns of a CSV",
+        lambda: bank_imports.choose_columns(bank_import=file, layout=LAYOUT, by=by),
+    )
+    yield "confirm CSV", lambda: csv_confirmations.confirm(bank_import=file, by=other)
+    line = file.lines.get()
+    yield (
+        "assign CSV line",
         lambda: reconciliation.assign(line=line, parts=[(invoice, invoice.gross)], by=by),
     )
 
@@ -258,8 +279,8 @@ def check_crashes(name: str, act: Act, *, every_write: bool) -> None:
     """Kill an operation after writes and after its commit, then retry it."""
     writes, added = process_kills.rehearsed(act)
     before, counted = process_kills.contents(), process_kills.row_counts()
-    assert writes > 1, name
-    for number in range(1, writes + 1) if every_write else (1, writes):
+    assert writes, name
+    for number in range(1, writes + 1) if every_write else {1, writes}:
         assert process_kills.killed_after_write(number, act) == signal.SIGKILL
         assert process_kills.contents() == before, f"{name}, killed after write {number}"
     assert process_kills.killed_after_commit(act) == signal.SIGKILL

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from django.conf import LazySettings
 from hypothesis import HealthCheck
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.engagements.orders.test_audit_orders import accepted, delivered
 from tests.engagements.proofs.life import Life
+from tests.engagements.proofs.lives.bank_actions import CSV_ACCOUNT
 from tests.engagements.world import World, fresh
 
 AT_RANDOM = "TWOFOLD_PROOF_STEPS" in os.environ
@@ -55,6 +57,10 @@ REACHED = (
     "approve write-off",
     "assign line",
     "clear suspense",
+    "import csv",
+    "choose columns",
+    "confirm csv",
+    "assign csv line",
     "match executed",
     "match returned",
     "return of a paid refund",
@@ -62,6 +68,11 @@ REACHED = (
     "credit after a settlement",
     "bill audit order",
 )
+
+
+@pytest.fixture(autouse=True)
+def account_of_csvs(settings: LazySettings) -> None:
+    settings.OTHER_BANK_ACCOUNTS = [CSV_ACCOUNT]
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from engagements.billing import bank_imports, payments
+from engagements.billing import bank_imports, csv_confirmations, payments, reconciliation
 from engagements.billing.balances import balance_of
-from engagements.billing.bank_models import BankLine
+from engagements.billing.bank_models import BankImportConfirmation, BankLine
 from engagements.billing.payment_models import Payment
 from engagements.contracts.models import Party
 from engagements.contracts.time_box.models import TimeBox
@@ -20,7 +20,9 @@ from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_bank_imports import statement
 from tests.engagements.concurrency import errors_in, run_concurrently
+from tests.engagements.payouts.test_csv_confirmations import LAYOUT, csv
 from tests.engagements.world import World, contract_of, measured, today
+from tests.errors import declined
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -136,6 +138,47 @@ def test_a_bank_file_handed_in_twice_at_once_is_one_import(world: World) -> None
     )
     assert len({row.pk for row in results}) == 1
     assert BankLine.objects.count() == 1
+
+
+def test_a_csv_is_read_and_confirmed_once(world: World) -> None:
+    invoice = world.invoice(world.active().milestones.get(position=1))
+    by, other = world.finance, world.controller
+    content = f"Day;Amount;Text;Payer\n{today()};{invoice.gross};{invoice.reference};Acme\n"
+    file = bank_imports.import_file(filename="b.csv", content=content.encode(), by=by)
+    run_concurrently(
+        *[lambda: bank_imports.choose_columns(bank_import=file, layout=LAYOUT, by=by)] * 3
+    )
+    line = file.lines.get()
+    results = run_concurrently(
+        *[lambda: csv_confirmations.confirm(bank_import=file, by=other)] * 2,
+        lambda: csv_confirmations.confirm(bank_import=file, by=by),
+        *[
+            lambda: reconciliation.assign(line=line, parts=[(invoice, invoice.gross)], by=by),
+        ]
+        * 2,
+    )
+    codes = {error.code for error in errors_in(results)}
+    # The importer comes too early or too late; a line waits for the second person.
+    assert codes <= {"bank_file.same_person", "bank_file.unconfirmed"}
+    assert BankImportConfirmation.objects.get().confirmed_by == other
+    reconciliation.assign(line=line, parts=[(invoice, invoice.gross)], by=by)
+    assert balance_of(invoice).open_amount == 0
+    assert Payment.objects.count() == 1
+
+
+def test_a_csv_takes_no_further_copies_once_it_is_confirmed(world: World) -> None:
+    csv(world, ("100.00", "rate"))
+    file = csv(world, ("100.00", "rate"), ("7.00", "other"))
+    [alike] = csv_confirmations.alike_lines(file)
+    results = run_concurrently(
+        lambda: csv_confirmations.confirm(bank_import=file, by=world.controller),
+        *[lambda: csv_confirmations.keep(bank_import=file, key=alike.line.key, by=world.finance)]
+        * 2,
+    )
+    assert {error.code for error in errors_in(results)} <= {"bank_file.confirmed"}
+    assert file.lines.count() in (1, 2)
+    with declined("bank_file.confirmed"):
+        csv_confirmations.keep(bank_import=file, key=alike.line.key, by=world.finance)
 
 
 def test_an_overpayment_is_refunded_once_by_either_way(world: World) -> None:

@@ -1,21 +1,29 @@
-"""Random lines of bank statements: payments, executed transfers, returned refunds."""
+"""Random lines of bank files: payments, executed transfers, returned refunds, and CSVs.
+
+CSVs are of an account of their own, as a day of an account is imported in one format.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 from django.db.models import Q
 
-from engagements.billing import reconciliation
+from engagements.billing import bank_imports, csv_confirmations, reconciliation
 from engagements.billing.balances import balance_of
-from engagements.billing.bank_models import BankLine
+from engagements.billing.bank_models import BankImport, BankLine
+from engagements.billing.models import Invoice
 from engagements.common import money
 from engagements.payouts import bank_matching
 from engagements.payouts.models import Transfer
 from engagements.payouts.overpayment_models import OverpaymentRefund
 from tests.engagements.billing.test_bank_imports import imported, statement
+from tests.engagements.payouts.test_csv_confirmations import LAYOUT
 from tests.engagements.proofs.lives.actions import BILLED, WHICH, request
 from tests.engagements.proofs.lives.settlement_actions import SettlementActions
+
+CSV_ACCOUNT = "DE02120300000000202051"
 
 
 class BankActions(SettlementActions):
@@ -31,13 +39,7 @@ class BankActions(SettlementActions):
         row = self.invoice(which)
         if row is None:
             return
-        unit = money.minor_unit(row.currency)
-        open_amount = max(balance_of(row).open_amount, unit)
-        amount = {
-            "all": open_amount,
-            "third": max(money.quantize(open_amount / 3, row.currency), unit),
-            "twice": 2 * open_amount,
-        }[share]
+        amount = self._share(row, share)
         line = self._line(amount, row.currency, "")
         by = self.world.finance
         if how == "set aside":
@@ -53,16 +55,63 @@ class BankActions(SettlementActions):
 
     @request(BILLED, which=WHICH)
     def clear_line(self, which: int) -> None:
-        """Assign a line that was left open, set aside, or opened again by a reversal."""
-        line = self.one(BankLine.objects.filter(state__in=["open", "set_aside"], amount__gt=0), 0)
+        """Assign a line that was left open, set aside, opened by a reversal, or of a CSV."""
+        lines = BankLine.objects.filter(state__in=["open", "set_aside"], amount__gt=0)
+        line = self.one(lines.select_related("bank_import"), which)
         row = self.invoice(which)
         if row and line and not line.end_to_end_id:
+            is_csv = line.bank_import.format == BankImport.Format.CSV
             self.ask(
-                "clear suspense",
+                "assign csv line" if is_csv else "clear suspense",
                 lambda: reconciliation.assign(
                     line=line, parts=[(row, line.amount)], by=self.world.finance
                 ),
             )
+
+    @request(BILLED, which=WHICH, share=["all", "third", "twice"], count=[1, 1, 2])
+    def import_csv(self, which: int, share: str, count: int) -> None:
+        """Finance brings a CSV with a payment, which may be in it twice."""
+        invoice = self.invoice(which)
+        if invoice is None:
+            return
+        text = self.fresh()
+        line = f"{self.clock.now.date()};{self._share(invoice, share)};{text};Acme\n"
+        content = f"Day;Amount;Text;Payer {text}\n{line * count}".encode()
+        self.ask(
+            "import csv",
+            lambda: bank_imports.import_file(
+                filename=f"{text}.csv", content=content, by=self.world.finance
+            ),
+            twice=True,
+        )
+
+    @request(BILLED, by=["finance", "controller", "consultant"])
+    def choose_columns(self, by: str) -> None:
+        row = BankImport.objects.filter(repeated_count__isnull=True).first()
+        invoice = self.invoice(0)
+        if row and invoice:
+            layout = replace(LAYOUT, account=CSV_ACCOUNT, currency=invoice.currency)
+            self.ask(
+                "choose columns",
+                lambda: bank_imports.choose_columns(
+                    bank_import=row, layout=layout, by=getattr(self.world, by)
+                ),
+                twice=True,
+            )
+
+    @request(BILLED, by=["finance", "controller", "controller", "consultant"])
+    def confirm_csv(self, by: str) -> None:
+        row = csv_confirmations.waiting().first()
+        if row is None:
+            return
+        done = self.ask(
+            "confirm csv",
+            lambda: csv_confirmations.confirm(bank_import=row, by=getattr(self.world, by)),
+            twice=True,
+        )
+        if done:
+            assert done.confirmation.confirmed_by_id != done.imported_by_id
+            assert by in ("finance", "controller")
 
     @request(BILLED, which=WHICH, kind=["executed", "returned", "returned"])
     def see_refund(self, which: int, kind: str) -> None:
@@ -98,6 +147,17 @@ class BankActions(SettlementActions):
             # The approver is declined, the other person pays it again.
             for who in ("controller", "finance"):
                 self.move_money("paid", which, who)
+
+    def _share(self, invoice: Invoice, share: str) -> Decimal:
+        """All, a third or twice of what is open on an invoice; one unit at least."""
+        currency = invoice.currency
+        unit = money.minor_unit(currency)
+        open_amount = max(balance_of(invoice).open_amount, unit)
+        return {
+            "all": open_amount,
+            "third": max(money.quantize(open_amount / 3, currency), unit),
+            "twice": 2 * open_amount,
+        }[share]
 
     def _line(self, amount: Decimal, currency: str, end_to_end_id: str) -> BankLine:
         """Import a statement of one line, dated today."""

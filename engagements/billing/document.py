@@ -157,9 +157,18 @@ def _line(line: dict[str, Any], facts: dict[str, Any]) -> dict[str, str]:
     return {
         "position": str(line["position"]),
         "title": line["title"],
+        "contract": _other_version(line, facts),
         "supplied_on": _day(supplied_on, facts["locale"]) if supplied_on else "",
         "net": _figure(line["net"], facts),
     }
+
+
+def _other_version(line: dict[str, Any], facts: dict[str, Any]) -> str:
+    """The line's contract version, if it is not that of the invoice: an amendment came between."""
+    version = line["contract_version"]
+    if version is None or version == facts["contract"]["version"]:
+        return ""
+    return f"Contract version {version}"
 
 
 def _figure(amount: str, facts: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@
      "tax_treatment": "rate"|"reverse_charge"|"exempt"|"zero"|"outside_scope",
      "tax_rate_percent": "19.00",
      "tax_note": str,
-     "lines": [{"position", "title", "supplied_on", "net", "tax"}],
+     "lines": [{"position", "title", "contract_version": 1|null, "supplied_on", "net", "tax"}],
      "net", "tax", "gross": "14280.00",
      "corrects": {"reference", "issued_on"}|null, "reason": str}
 
@@ -132,6 +132,7 @@ def _line(line: InvoiceLine, currency: str) -> dict[str, Any]:
     return {
         "position": line.position,
         "title": line.title,
+        "contract_version": line.milestone and line.milestone.contract_version.number,
         "supplied_on": _iso(timezone.localtime(released_at).date() if released_at else None),
         "net": money.plain(line.net, currency),
         "tax": money.plain(line.tax, currency),

@@ -109,6 +109,7 @@ def assemble(
     contract.tax_note = strip_invisible(contract.tax_note)
     for name in ("special_terms", "excluded_library", "exclusion_reason"):
         setattr(contract, name, strip_invisible(getattr(contract, name)))
+    vat.require_reason(contract.tax_treatment, contract.tax_rate_percent)
     vat.require_sentence(contract.tax_treatment, contract.tax_note)
     rows = [
         Milestone(

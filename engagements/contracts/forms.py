@@ -60,6 +60,8 @@ class TermsForm(forms.Form):
         values = super().clean() or {}
         if values.get("tax_treatment") == ContractVersion.TaxTreatment.RATE:
             values["tax_note"] = ""
+            if values.get("tax_rate_percent") == 0:
+                self.add_error("tax_rate_percent", vat.NO_REASON)
         elif "tax_treatment" in values:
             values["tax_rate_percent"] = Decimal(0)
             treatment = ContractVersion.TaxTreatment(values["tax_treatment"])

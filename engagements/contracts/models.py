@@ -174,7 +174,7 @@ class ContractVersion(ClauseOptions):
                 violation_error_message="Enter a tax rate from 0 to under 100 percent.",
             ),
             models.CheckConstraint(
-                condition=(Q(tax_treatment="rate", tax_note=""))
+                condition=Q(tax_treatment="rate", tax_rate_percent__gt=0, tax_note="")
                 | (
                     Q(
                         tax_treatment__in=["reverse_charge", "exempt", "zero", "outside_scope"],
@@ -183,7 +183,7 @@ class ContractVersion(ClauseOptions):
                     & ~Q(tax_note="")
                 ),
                 name="contract_tax_is_treated_one_way",
-                violation_error_message="Enter a tax rate, or 0 and the sentence for invoices.",
+                violation_error_message="Enter a tax rate above 0, or why no tax is charged.",
             ),
             models.CheckConstraint(
                 condition=Q(payment_days__lte=MAX_PAYMENT_DAYS, dispute_days__lte=MAX_DISPUTE_DAYS),

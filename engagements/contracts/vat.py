@@ -49,6 +49,9 @@ SENTENCES = {
     Treatment.OUTSIDE: "Not subject to VAT here: the place of supply is the customer's country "
     "(Article 44 of Directive 2006/112/EC).",
 }
+NO_REASON = "Enter a tax rate above 0, or choose why no tax is charged."
+# Of a consultancy in a country without a known rate, at home.
+NO_VAT = "Not subject to VAT."
 # An invoice must say so in the words of the directive, in any official language.
 REQUIRED_WORDS: dict[str, re.Pattern[str]] = {
     Treatment.REVERSE_CHARGE: re.compile(
@@ -87,7 +90,8 @@ def default_for(customer: Customer, *, day: dt.date | None = None) -> Default:
         return _untaxed(Treatment.REVERSE_CHARGE)
     if customer.country != home and not is_within:
         return _untaxed(Treatment.OUTSIDE)
-    return Default(Treatment.RATE, standard_rate(home, day or timezone.localdate()), "")
+    rate = standard_rate(home, day or timezone.localdate())
+    return Default(Treatment.RATE, rate, "") if rate else Default(Treatment.OUTSIDE, rate, NO_VAT)
 
 
 def _is_european(country: str) -> bool:
@@ -96,6 +100,12 @@ def _is_european(country: str) -> bool:
 
 def _untaxed(treatment: ContractVersion.TaxTreatment) -> Default:
     return Default(treatment, Decimal(0), SENTENCES[treatment])
+
+
+def require_reason(treatment: str, rate: Decimal) -> None:
+    """Require a rate, or another treatment, which states why no tax is charged."""
+    if treatment == Treatment.RATE and rate <= 0:
+        raise ApplicationError(NO_REASON, code="contract.no_tax_reason")
 
 
 def require_sentence(treatment: str, note: str) -> None:

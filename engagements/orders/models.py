@@ -77,10 +77,10 @@ class AuditOrder(models.Model):
                 ),
             ),
             models.CheckConstraint(
-                condition=Q(tax_treatment="rate", tax_note="", tax_rate_percent__gte=0)
+                condition=Q(tax_treatment="rate", tax_note="", tax_rate_percent__gt=0)
                 | (~Q(tax_treatment="rate") & Q(tax_rate_percent=0) & ~Q(tax_note="")),
                 name="audit_order_tax_is_treated_one_way",
-                violation_error_message="Enter a tax rate, or 0 and the sentence for invoices.",
+                violation_error_message="Enter a tax rate above 0, or why no tax is charged.",
             ),
             models.CheckConstraint(
                 condition=Q(digest__regex=r"^sha256:[0-9a-f]{64}$"),

@@ -18,6 +18,7 @@ from engagements.contracts.drafting import MilestoneDraft
 from engagements.documents import registry
 from engagements.documents.models import Document
 from engagements.documents.registry import Subject
+from tests.engagements.contracts.amendment_steps import amended, in_force
 from tests.engagements.pdf_text import attached, words
 from tests.engagements.world import World
 from tests.errors import declined
@@ -96,6 +97,20 @@ def test_reverse_charge_says_its_sentence_to_people_and_machines(
     assert texts(tree, "ExemptionReason") == [REVERSE]
     assert texts(tree, "ExemptionReasonCode") == ["VATEX-EU-AE"]
     assert set(texts(tree, "CategoryCode")) == {"AE"}
+
+
+def test_a_line_of_an_earlier_contract_version_names_it(world: World, issued: Issue) -> None:
+    first = world.active()
+    second = in_force(world, amended(world, first, weeks=8))
+    world.conclude(world.request(second), "met")
+    audit = first.milestones.get(condition="audit_delivered")
+    target = second.milestones.get(condition="target_met")
+    invoice = world.invoice(audit, target)
+    assert invoice.frozen is not None
+    assert [line["contract_version"] for line in invoice.frozen["lines"]] == [1, 2]
+    text = words(issued("invoice", f"invoice:{invoice.pk}"))
+    # The invoice is of version 2, and its first line of version 1.
+    assert text.count("Contract version 1") == text.count("Contract version 2") == 1
 
 
 def test_a_credit_note_names_what_it_corrects(world: World, issued: Issue) -> None:

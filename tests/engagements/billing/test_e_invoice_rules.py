@@ -26,7 +26,6 @@ EXEMPT = "Exempt under Article 132 of Directive 2006/112/EC."
 TREATMENTS: dict[str, dict[str, Any]] = {
     "rate": {"tax_rate_percent": D(19)},
     "another rate": {"tax_rate_percent": D("7.25")},
-    "zero rate": {"tax_rate_percent": D(0)},
     "reverse charge": {
         "tax_rate_percent": D(0),
         "tax_treatment": "reverse_charge",

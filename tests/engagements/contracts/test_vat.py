@@ -10,9 +10,13 @@ import pytest
 from django.conf import LazySettings
 from django.core.exceptions import ValidationError
 
+from engagements.audit.models import Audit
 from engagements.contracts import vat
+from engagements.contracts.forms import TermsForm
+from engagements.orders import services as orders
 from engagements.people.models import Customer
-from tests.engagements.world import World
+from tests.database_constraints import violates, write
+from tests.engagements.world import World, today
 from tests.errors import declined
 
 
@@ -83,6 +87,35 @@ def test_a_vat_id_has_valid_check_digits(vat_id: str, is_valid: bool) -> None:
         return
     with pytest.raises(ValidationError):
         customer.clean()
+
+
+def test_no_contract_and_no_order_is_without_tax_and_without_a_reason(world: World) -> None:
+    with declined("contract.no_tax_reason"):
+        world.drafted(tax_rate_percent=Decimal(0))
+    contract = world.drafted()
+    with violates("contract_tax_is_treated_one_way"):
+        write(contract, tax_rate_percent=0)
+    audit = world.auditing()
+    order = orders.offer(
+        engagement=audit.engagement, valid_until=today(), payment_days=14, by=world.consultant
+    )
+    order.pk, order.number, order.state = None, 2, "offered"
+    order.tax_rate_percent = Decimal(0)
+    with violates("audit_order_tax_is_treated_one_way"):
+        order.save(force_insert=True)
+    form = TermsForm(
+        {"tax_treatment": "rate", "tax_rate_percent": "0"},
+        audit=Audit.objects.get(engagement=contract.engagement),
+    )
+    assert form.errors["tax_rate_percent"]
+
+
+def test_at_home_without_a_known_rate_an_invoice_says_that_no_vat_is_charged(
+    settings: LazySettings,
+) -> None:
+    settings.CONSULTANCY = settings.CONSULTANCY | {"country": "US"}
+    default = vat.default_for(Customer(name="X", address="Y", country="US"))
+    assert (default.treatment, default.rate, default.note) == ("outside_scope", 0, vat.NO_VAT)
 
 
 def test_a_reverse_charge_says_so_on_the_invoice(world: World) -> None:

@@ -30,6 +30,8 @@ from tests.engagements.world import closed_month, days
 
 AUDIT_COST = Decimal("6000")
 CONDITIONS = ("signed", "audit_delivered", "target_met", "handover")
+RATES = (Decimal(19), Decimal("7.25"))
+NO_TAX = {"tax_treatment": "zero", "tax_rate_percent": Decimal(0), "tax_note": "Zero rate."}
 # How far an engagement has come before anything is drawn.
 STARTS = ("drafted", "in force", "paid", "met", "missed", "approved", "settled")
 OFTEN = ("in force", "paid", "in force", *STARTS, "ordered")
@@ -53,7 +55,7 @@ def terms(draw: st.DrawFn) -> dict[str, Any]:
         "currency": currency,
         "fee": fee,
         "audit_cost": money.quantize(audit_cost, currency),
-        "tax_rate_percent": draw(st.sampled_from([Decimal(19), Decimal(0), Decimal("7.25")])),
+        **draw(st.sampled_from([{"tax_rate_percent": rate} for rate in RATES] + [NO_TAX])),
         "weeks": draw(st.integers(3, 10)),
         "dispute_days": draw(st.sampled_from([0, 14])),
         "inconclusive": draw(st.sampled_from(["missed", "repeat"])),

@@ -132,7 +132,7 @@ def test_an_overpayment_is_refunded_in_full(world: World) -> None:
 
 
 CASES: list[tuple[str, dict[str, Any]]] = [
-    ("EUR", {"tax_rate_percent": D("0")}),
+    ("EUR", {"tax_treatment": "zero", "tax_rate_percent": D("0"), "tax_note": "Zero rate."}),
     (
         "EUR",
         {

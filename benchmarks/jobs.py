@@ -1,4 +1,4 @@
-"""What a worker of the queue gpu does for minutes: a row with a lease."""
+"""Jobs of minutes on the queue gpu: rows with a lease."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class RequestLogMiddleware:
 
 @before_task_publish.connect
 def pass_request_on(headers: dict[str, Any] | None = None, **_: Any) -> None:
-    """Send the id of the request with the task."""
+    """Send the request's id with the task."""
     if headers is not None and (name := context().get("request")):
         headers["request_id"] = name
 

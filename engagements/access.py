@@ -267,7 +267,7 @@ _VISIBLE: Mapping[str, tuple[str, Q | None]] = {
 def rows_for(user: Person, model: str) -> QuerySet[Any]:
     """The rows of a model of engagements that exist for `user`.
 
-    Raises Http404 where the model is for staff only and `user` is no staff member.
+    Raises Http404 where the model is for staff only and `user` is not a staff member.
     """
     path, shown = _VISIBLE[model]
     if is_staff_member(user):

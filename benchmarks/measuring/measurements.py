@@ -13,7 +13,7 @@ from benchmarks.measuring.watching import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What a run measures: the sealed benchmark, the candidate and the nonces, by issuer."""
+    """The input of a run: the sealed benchmark, the candidate and the nonces, by issuer."""
 
     benchmark: bytes
     filename: str
@@ -46,7 +46,7 @@ class MeasurementWatch(Watch):
 
     @abstractmethod
     def measurement(self) -> Measurement:
-        """What is to be measured."""
+        """The measurement of a run."""
 
     def wait(self) -> bytes:
         """Wait for the record's bytes. Raises outcomes.Failed, LeaseLost or WorkerStopping."""

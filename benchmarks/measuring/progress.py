@@ -71,7 +71,7 @@ class Progress:
 
 
 def validated(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What a runner reports, which is untrusted, as `Progress.as_data` has it."""
+    """Validate the untrusted report of a runner, in the form of `Progress.as_data`."""
     found = Progress().as_data()
     if data.get("phase") in PHASES.values():
         found["phase"] = data["phase"]

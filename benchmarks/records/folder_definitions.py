@@ -1,4 +1,4 @@
-"""What `benchmark.toml` describes: the operator's Definition and its preset."""
+"""Read the operator's Definition and its preset from `benchmark.toml`."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def published(schema: Schema, *, name: str, title: str) -> Schema:
 
 
 def violation(document: Any, schema: Schema) -> str | None:
-    """Where and why `document` violates `schema`, in one line; None when it conforms."""
+    """The first violation of `schema` by `document`, in one line; None when it conforms."""
     errors = Draft202012Validator(schema).iter_errors(document)
     error = best_match(islice(errors, _MOST_ERRORS))
     if error is None:

@@ -220,7 +220,7 @@ def countersign(content: bytes, key: SigningKey, role: str) -> bytes:
 
 
 def _signed_bytes(record: Mapping[str, Any]) -> bytes:
-    """What every signature covers."""
+    """The bytes that every signature covers."""
     unsigned = {name: each for name, each in record.items() if name not in SIGNATURES}
     return canonical(without_source(unsigned))
 

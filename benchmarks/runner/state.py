@@ -1,4 +1,4 @@
-"""What a runner keeps on disk: the attempt that it began, and a record until it is acknowledged.
+"""A runner's state on disk: the attempt in progress, and each record until it is acknowledged.
 
 A nonce is measured once: an attempt that was begun and has no record is never begun again.
 """

@@ -36,7 +36,7 @@ def reason(summary: Summary) -> str:
 
 
 def details(summary: Summary) -> list[str]:
-    """What the referee observed beside the interval: noise, interruptions, rules that were broken.
+    """Observations beside the interval: noise, interruptions, rule violations.
 
     Its first reason of a measured run repeats the figures and `reason`.
     """

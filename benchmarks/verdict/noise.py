@@ -82,7 +82,7 @@ def noisy_rounds(
         return None
     return (
         f"the baseline's rounds took {share:.0%} longer than its quickest, and the target of "
-        f"{record['benchmark']['target']:g}x is no farther away: the machine was too noisy"
+        f"{record['benchmark']['target']:g}x is no further away: the machine was too noisy"
     )
 
 
@@ -111,7 +111,7 @@ def noisy_same_code(record: Mapping[str, Any], ratio: float) -> str | None:
         return None
     return (
         f"the baseline against itself came out as {apart:.3f}x, and the target of "
-        f"{record['benchmark']['target']:g}x is no farther away: the machine was too noisy"
+        f"{record['benchmark']['target']:g}x is no further away: the machine was too noisy"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a worker measures for the metrics: the integrity of the data, the certificate's end.
+"""Checks behind the metrics: the integrity of the data, the certificate's expiry.
 
 Results are in the shared cache. A restarted broker loses them, and the next hour measures again;
 until then the metrics are absent, not zero.

@@ -1,4 +1,4 @@
-"""What all resources of the API share: visibility, pages, filters, headers."""
+"""Behaviour shared by all resources of the API: visibility, pages, filters, headers."""
 
 from __future__ import annotations
 

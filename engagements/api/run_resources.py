@@ -129,7 +129,7 @@ class Records(Resource):
 
 
 class ProgressSerializer(serializers.Serializer[Any]):
-    """How far a measurement is, and the estimate so far."""
+    """The progress of a measurement, with the estimate so far."""
 
     phase = serializers.CharField(allow_null=True)
     replicate = serializers.IntegerField(allow_null=True)

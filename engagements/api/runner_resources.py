@@ -1,4 +1,4 @@
-"""What a runner asks: its next run, the files, and where to hand in progress and record."""
+"""The runner's API: claim the next run, download its files, upload progress and record."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class RecordParser(BaseParser):
 
 
 class ReportSerializer(serializers.Serializer[Any]):
-    """A sign of life, with progress as of `twofold run --progress` where there is news."""
+    """A heartbeat, with new progress in the form of `twofold run --progress`."""
 
     progress = serializers.DictField(required=False, allow_null=True)
 

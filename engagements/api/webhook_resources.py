@@ -35,7 +35,7 @@ WEBHOOK = {
 
 @example(**WEBHOOK)
 class WebhookSerializer(Row):
-    """An endpoint. `customer` is null for the consultancy's, which is told of every event."""
+    """An endpoint. `customer` is null for the consultancy's, which receives every event."""
 
     customer = serializers.IntegerField(source="customer_id", read_only=True, allow_null=True)
     topics = serializers.ListField(
@@ -63,7 +63,7 @@ class CreatedWebhookSerializer(WebhookSerializer):
 
 @example(url="https://example.com/hooks", topics=["runs", "money"], customer=3)
 class NewWebhookSerializer(serializers.Serializer[Any]):
-    """A URL on the internet, and what it is told of. Signatories name their `customer`."""
+    """A URL on the internet, and the topics that it receives. Signatories name their `customer`."""
 
     url = serializers.URLField(max_length=400)
     topics = serializers.ListField(
@@ -73,7 +73,7 @@ class NewWebhookSerializer(serializers.Serializer[Any]):
 
 
 class WebhooksFilter(Filter):
-    """Only those that are still told of events, or only those that are not."""
+    """Only active endpoints, or only removed ones."""
 
     is_closed = django_filters.BooleanFilter(
         field_name="closed_at", lookup_expr="isnull", exclude=True

@@ -40,12 +40,12 @@ class AuditSummary:
 
     @property
     def unanswered(self) -> int:
-        """How many checks have no finding; a recorded `unknown` is one."""
+        """The number of checks without a finding; a recorded `unknown` is a finding."""
         return sum(finding.found_at is None for finding in self.findings)
 
     @property
     def open_overrides(self) -> int:
-        """How many overrides wait for a second consultant."""
+        """The number of overrides that a second consultant has to confirm."""
         return sum(finding.is_override_open for finding in self.findings)
 
 

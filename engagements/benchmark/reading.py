@@ -1,4 +1,4 @@
-"""What the page of a customer's own benchmark shows."""
+"""Context of the page of a customer's own benchmark."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ STAGES = (Stage.SCOPING, Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACT
 def upload(*, engagement: Engagement, name: str, content: BinaryIO, by: User) -> BenchmarkVersion:
     """Store an archive as the next version and queue its check.
 
-    The same bytes return the same version. An archive that is no benchmark folder is refused, with
-    a code of `records.benchmark_folders`.
+    The same bytes return the same version. Declines an archive that is not a benchmark folder,
+    with a code of `records.benchmark_folders`.
     """
     side_of(engagement, by)
     packed = content.read(folder_archives.MAX_ARCHIVE_BYTES + 1)

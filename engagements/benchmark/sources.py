@@ -63,7 +63,7 @@ def source_files(
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Difference]:
-    """What changed between two versions, by file."""
+    """The differences between two versions, by file."""
     found = []
     for path in sorted({*before, *after}, key=_place):
         old, new = before.get(path, ""), after.get(path, "")

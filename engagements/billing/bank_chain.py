@@ -27,7 +27,7 @@ def require_own(statements: Iterable[AccountStatement]) -> None:
         if statement.account not in own_ibans():
             raise ApplicationError(
                 f"The file is a statement of {statement.account or 'an unnamed account'}, which is "
-                "none of our accounts.",
+                "not one of our accounts.",
                 code="bank_file.other_account",
             )
 

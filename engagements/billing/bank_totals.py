@@ -1,4 +1,4 @@
-"""What a person compares with the bank: totals of a file, and lines that may be there twice."""
+"""Totals of a bank file and its possible duplicates, to compare with the bank."""
 
 from __future__ import annotations
 

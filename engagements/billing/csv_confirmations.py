@@ -131,7 +131,7 @@ def _parsed(bank_import: BankImport) -> tuple[StatementLine, ...]:
 
 
 def _known_count(base: str) -> int:
-    """How many lines of all files are alike: they are numbered from one."""
+    """The number of identical lines in all files; they are numbered from one."""
     number = 0
     while BankLine.objects.filter(entry_key=entry_key(base, number + 1)).exists():
         number += 1
@@ -139,6 +139,6 @@ def _known_count(base: str) -> int:
 
 
 def _facts(line: StatementLine | BankLine) -> tuple[object, ...]:
-    """What tells lines apart that have no reference of the bank's, as it is stored."""
+    """The stored fields that distinguish lines without a reference of the bank."""
     payer, account = line.payer[:160], line.payer_account[:40]
     return line.booked_on, line.amount, line.currency, payer, account, line.text

@@ -117,7 +117,7 @@ def confirm(*, payment: Payment, by: User, bank_line: BankLine | None = None) ->
 
 
 def unconfirmed(payments: QuerySet[Payment]) -> QuerySet[Payment]:
-    """Those keyed by hand that neither a bank line nor a second person confirmed."""
+    """Payments keyed by hand that neither a bank line nor a second person confirmed."""
     return payments.filter(
         kind=Payment.Kind.RECEIVED,
         bank_line__isnull=True,

@@ -127,7 +127,7 @@ def _require_payment(line: BankLine) -> None:
     csv_confirmations.require_confirmed(line)
     if line.state == State.MATCHED or not line.is_credit:
         raise ApplicationError(
-            "Only incoming money of customers is assigned to invoices.",
+            "Only incoming payments can be assigned to invoices.",
             code="bank_line.not_a_payment",
         )
     if own_refund_ids([line]):

@@ -109,7 +109,7 @@ def propose(
 def _require_reversible(payment: Payment, cause: str) -> None:
     if payment.kind != Payment.Kind.RECEIVED or hasattr(payment, "moved_to"):
         raise ApplicationError(
-            "Only a received payment is reversed, and once.", code="reversal.not_received"
+            "Only a received payment can be reversed, and only once.", code="reversal.not_received"
         )
     if cause not in causes_of(payment):
         raise ApplicationError("Choose a cause.", code="reversal.cause")
@@ -124,7 +124,7 @@ def approve(*, reversal: PaymentReversal, by: User) -> PaymentReversal:
         return row
     if row.payment not in rows:
         raise ApplicationError(
-            "Only a received payment is reversed, and once.", code="reversal.not_received"
+            "Only a received payment can be reversed, and only once.", code="reversal.not_received"
         )
     second_person.decide(row, to=State.POSTED, by=by)
     for payment in rows:

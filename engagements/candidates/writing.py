@@ -1,4 +1,4 @@
-"""What a candidate of a benchmark gets and gives, with templates and commands."""
+"""The interface of a benchmark's candidates, with templates and commands."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def writing_of(
     before: Sequence[str] = (),
     after: Sequence[str] = (),
 ) -> Writing:
-    """What a candidate of this benchmark document gets and gives.
+    """The interface of the candidates of this benchmark document.
 
     `url_of` is the address of a template by language. `before` are commands that make
     benchmark.json, `after` those that submit the candidate FILE.

@@ -88,7 +88,7 @@ def roofline(record: Data, *, theme: Theme = "page") -> str:
 
 
 def estimate_history(progress: Data, *, target: float | None = None, theme: Theme = "page") -> str:
-    """How the estimate and its interval closed in while a run went on. "" before the first."""
+    """The estimate and its interval during a run. "" before the first estimate."""
     with IMPORT_LOCK:
         from engagements.charts import history
 

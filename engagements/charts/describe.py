@@ -1,4 +1,4 @@
-"""What each picture shows, in words: for alt attributes and for the SVG's own description."""
+"""Descriptions of the charts, for alt attributes and for the SVG's own description."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ratio_interval(record: Data) -> str:
 
 
 def ratio_distribution(record: Data) -> str:
-    """How the ratios of the rounds lie, replicate by replicate."""
+    """The distribution of the rounds' ratios, by replicate."""
     if record["summary"]["ratio"] is None:
         return "No ratio was measured."
     lines = []

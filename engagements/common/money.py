@@ -33,7 +33,7 @@ class UnknownCurrency(ValueError):
 
 @lru_cache(maxsize=64)
 def minor_digits(currency: str) -> int:
-    """How many decimals an amount of `currency` (ISO 4217) has. Raises UnknownCurrency."""
+    """The number of decimals of an amount in `currency` (ISO 4217). Raises UnknownCurrency."""
     if currency not in _in_use():
         raise UnknownCurrency(f"{currency!r} is not a currency in use. Use one such as EUR.")
     return len(str(moneyed.get_currency(currency).sub_unit)) - 1

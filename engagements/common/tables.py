@@ -1,4 +1,4 @@
-"""Tables as CSV downloads."""
+"""Download tables as CSV."""
 
 from __future__ import annotations
 

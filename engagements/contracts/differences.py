@@ -14,7 +14,7 @@ from engagements.contracts.wording import Terms
 def differences(before: Terms, after: Terms) -> list[Difference]:
     """Every difference between two versions, in the order of the terms.
 
-    A milestone released in between for the same amount is no difference.
+    A milestone released in between for the same amount does not count as a difference.
     """
     old, new = dict(_labelled(before)), dict(_labelled(after))
     for label, clause in _clauses(after).items():

@@ -45,7 +45,7 @@ def terms(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     audit = Audit.objects.filter(engagement=engagement).select_related("engagement").first()
     if audit is None:
-        raise Http404("No audit, no contract.")
+        raise Http404("A contract needs an audit.")
     act = request.POST.get("do", "save")
     if act not in ("save", "preview"):
         reshaped = draft_forms.reshaped(request.POST, audit, act)

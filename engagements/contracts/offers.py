@@ -42,7 +42,8 @@ def offer(
         return row
     if row.state != State.DRAFT:
         raise ApplicationError(
-            f"Version {row.number} is no draft. Draft another version.", code="contract.not_a_draft"
+            f"Version {row.number} is not a draft. Draft another version.",
+            code="contract.not_a_draft",
         )
     stage = Stage.ACTIVE if row.is_amendment else Stage.AUDITED
     stages.require_stage(engagement, stage, to="for its contract to be offered")

@@ -1,4 +1,4 @@
-"""How one term of a contract is declared."""
+"""Declaration of one term of a contract."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from engagements.people.models import COUNTRY_CHOICES, Customer
 
 
 class BillingForm(forms.ModelForm[Customer]):
-    """What a customer keeps itself, with a list of countries."""
+    """The billing details that a customer maintains itself, with a list of countries."""
 
     country = forms.ChoiceField(choices=[("", "Choose a country"), *COUNTRY_CHOICES])
 

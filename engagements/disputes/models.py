@@ -167,7 +167,7 @@ class MeasurementDispute(models.Model):
 
     @property
     def repeater_name(self) -> str:
-        """Who repeats the run, for display."""
+        """The name of the party or expert that repeats the run."""
         if self.repeater == self.Repeater.EXPERT:
             return self.expert
         return str(self.engagement.customer)

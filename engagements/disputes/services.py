@@ -55,7 +55,7 @@ def blocking_error(run: EngagementRun) -> ApplicationError | None:
     until = last_day(run)
     if run.purpose != EngagementRun.Purpose.ACCEPTANCE or until is None or record_of(run) is None:
         return ApplicationError(
-            "Only a measured acceptance run is disputed.", code="dispute.no_measurement"
+            "Only a measured acceptance run can be disputed.", code="dispute.no_measurement"
         )
     if timezone.localdate() > until:
         return ApplicationError(

@@ -3,9 +3,9 @@
     before    repeat     then
     active    met        the target is met
     missed    met        the settlement is overturned: milestones are billed as after a met target
-    met       other      the work goes on; after its last day or attempt it is settled,
+    met       other      the work continues; after its last day or attempt it is settled,
                          unless the repeat of another attempt met the target
-    missed    other      the settlement is overturned and the work goes on, if no attempt is final
+    missed    other      the settlement is overturned and the work continues, if no attempt is final
                          any more, or no second one disqualified, and time is left
     active    other      the attempts are counted again; the last one ends the work
 
@@ -152,7 +152,7 @@ def book(*, dispute: MeasurementDispute, by: User) -> MeasurementDispute:
     contract.engagement = row.engagement
     _overturn(row, contract, by)
     is_met = row.new_verdict == Verdict.MET
-    then = "the fee is due as after a met target" if is_met else "the work goes on"
+    then = "the fee is due as after a met target" if is_met else "the work continues"
     record(row, "booked", f"The repeat was booked: {then}.", by)
     return row
 
@@ -225,7 +225,7 @@ def _resume(engagement: Engagement, run: EngagementRun, why: str) -> None:
     events.record(
         engagement=engagement,
         verb="engagement.resumed",
-        summary=f"{why} The work goes on.",
+        summary=f"{why} The work continues.",
         actor=None,
         changes={**stages.move(engagement, Stage.ACTIVE), "run": run.pk},
         for_customer=True,

@@ -150,7 +150,7 @@ def _page(request: HttpRequest, reference: str, pk: int, *, up: str, url: str) -
 def _rights(
     dispute: MeasurementDispute | None, run: EngagementRun, user: User
 ) -> dict[str, object]:
-    """What `user` may do on the page."""
+    """The actions of the page that `user` may take."""
     is_consultant = access.is_consultant(user)
     may_act = is_consultant or access.may_sign(user, run.engagement.customer)
     if dispute is None:

@@ -82,7 +82,7 @@ def _certificate(signature: Any) -> x509.Certificate:
 
 
 def main() -> None:
-    """Validate what stdin holds, under the limits."""
+    """Validate the PDF on stdin, within the limits."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     given = sys.stdin.buffer.read()

@@ -30,7 +30,7 @@ def reader_class() -> Any:
         def _get_object_from_stream(self, idnum: int, stmnum: int, idx: int) -> Any:
             stream = generic.Reference(stmnum, 0, self).get_object()
             if not isinstance(stream, generic.StreamObject) or stream["/Type"] != "/ObjStm":
-                raise PdfStrictReadError(f"Object {stmnum} is no object stream")
+                raise PdfStrictReadError(f"Object {stmnum} is not an object stream")
             data = io.BytesIO(stream.read_data(DecodePurpose.OBJECT_STREAM))
             known, offsets = self._headers.get(stmnum, (None, []))
             # A later revision may give the same number to another stream.
@@ -42,7 +42,7 @@ def reader_class() -> Any:
             data.seek(stream["/First"] + offsets[idx][1])
             found = generic.read_object(data, generic.Reference(idnum, 0, self))
             if isinstance(found, generic.StreamObject | generic.IndirectObject):
-                raise PdfStrictReadError("An object stream holds a stream or a reference")
+                raise PdfStrictReadError("An object stream contains a stream or a reference")
             return found
 
     def _header(data: io.BytesIO, count: int) -> list[tuple[int, int]]:
@@ -53,7 +53,7 @@ def reader_class() -> Any:
                 read_non_whitespace(data, seek_back=True)
                 numbers.append(int(NumberObject.read_from_stream(data)))
         except ValueError as error:
-            raise PdfReadError("The header of an object stream is no list of numbers") from error
+            raise PdfReadError("The header of an object stream is not a list of numbers") from error
         return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     return Reader

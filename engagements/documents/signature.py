@@ -143,7 +143,7 @@ def _name_of(certificate: x509.Certificate) -> str:
 
 
 def signer_with(own: certificates.Certificate) -> Any:
-    """Return what signs by this certificate."""
+    """Return the signer for this certificate."""
     from asn1crypto import x509 as asn1
     from pyhanko.sign.general import get_pyca_cryptography_hash
     from pyhanko.sign.signers import Signer

@@ -71,7 +71,7 @@ class CandidateForm(forms.Form):
         required=False,
         label="Profile of",
         empty_label="The customer’s workload",
-        help_text="A candidate’s profile is shown at its runs and is no evidence of the audit.",
+        help_text="A candidate’s profile is shown on its runs and does not count as evidence.",
     )
 
     def __init__(self, *args: Any, candidates: QuerySet[Solution], **kwargs: Any) -> None:

@@ -82,7 +82,7 @@ def withdraw(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 
 
 def _own(form: AnswerForm) -> AnswerForm:
-    """The form without the author and the day, which are the user and today."""
+    """The form without author and day: the user answers today."""
     del form.fields["answered_by"], form.fields["answered_on"]
     return form
 

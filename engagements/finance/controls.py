@@ -112,8 +112,8 @@ CONTROLS = (
         f"{TWO}::test_the_person_who_set_the_refund_account_neither_approves_nor_pays",
     ),
     Control(
-        "Money goes only to an account that the customer's signatory confirmed; without any on "
-        "file, by hand.",
+        "Refunds are sent only to an account that the customer's signatory confirmed; by hand "
+        "where none is on file.",
         "refund_account.waiting",
         "transfer.account",
         f"{TWO}::test_a_new_refund_account_needs_confirmation_and_a_waiting_period",

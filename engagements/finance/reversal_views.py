@@ -69,7 +69,7 @@ def propose(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the consequences of a reversal; with `confirm`, propose it."""
     payment = access.payment_for(request.user, pk)
     if payment.kind != Payment.Kind.RECEIVED:
-        raise Http404("Only received payments are reversed.")
+        raise Http404("Only received payments can be reversed.")
     form = ReversalForm(
         request.POST or None, payment=payment, initial={"dated_on": timezone.localdate()}
     )
@@ -157,7 +157,7 @@ def _reversal(request: HttpRequest, pk: int) -> PaymentReversal:
 
 
 def consequences(rows: list[Payment], cause: str) -> list[str]:
-    """What follows from reversing these payments, in words."""
+    """The consequences of reversing these payments, in words."""
     found = []
     for payment in rows:
         invoice = balance_of(payment.invoice)

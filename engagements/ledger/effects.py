@@ -162,7 +162,7 @@ def met(position: Positions, *, unbilled: Decimal) -> Effect:
     """The target was met: recognise the fee as revenue, billed or not (see `REVENUE_RULE`).
 
     `unbilled` is the net of the contract that is not billed yet, the audit's included. What was
-    credited of the audit, and is not billed again, is no revenue of it any more.
+    credited of the audit, and is not billed again, no longer counts as its revenue.
     """
     deferred = position.credit(chart.FEES_DEFERRED)
     at_risk = position.credit(chart.REFUND_LIABILITY)

@@ -33,7 +33,7 @@ Refund: TypeAlias = Transfer | OverpaymentRefund
 
 @dataclass(frozen=True)
 class Outcome:
-    """How many lines of a file were matched, and why others were not."""
+    """The number of matched lines of a file, and the errors of the others."""
 
     matched: int
     errors: tuple[str, ...]

@@ -61,7 +61,7 @@ class BankAccount(models.Model):
 
     @property
     def setters(self) -> set[int]:
-        """Who added the account, and who confirmed it, by key: they move no money to it."""
+        """Keys of the people who added and confirmed the account; they may not send money to it."""
         confirmation: BankAccountConfirmation | None = getattr(self, "confirmation", None)
         keys = (self.added_by_id, confirmation.confirmed_by_id if confirmation else None)
         return {key for key in keys if key is not None}

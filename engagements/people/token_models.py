@@ -15,7 +15,7 @@ from engagements.people.models import User
 
 
 class Scope(models.TextChoices):
-    """What a token may do, within its owner's rights.
+    """A permission of a token, within its owner's rights.
 
     Each scope but `read` also reads the resources that it writes.
     """

@@ -137,7 +137,7 @@ class PortalEngagement:
 
     @property
     def may_end_for_cause(self) -> bool:
-        """Whether two attempts were disqualified, and the work goes on."""
+        """Whether two attempts were disqualified, and the work continues."""
         disqualified = sum(
             verdict_of(run) == Verdict.DISQUALIFIED for run in self.runs if run.attempt is not None
         )

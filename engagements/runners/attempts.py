@@ -1,4 +1,4 @@
-"""What runners do: claim a run, fetch its files, report progress, hand in the record.
+"""Attempts of runners: claim a run, download its files, report progress, submit the record.
 
 A runner has one run at a time. Its lease works as a worker's, except that an attempt which was
 swept while the network was down is resumed unless the run was claimed meanwhile.

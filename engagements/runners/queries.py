@@ -1,4 +1,4 @@
-"""What the page of runners shows of each."""
+"""Runners with their device, key and queue, for their page."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def disqualifications(engagement: Engagement) -> int:
 
 
 def measured(run: EngagementRun) -> Measured:
-    """What the measurements of a concluded acceptance run decide together."""
+    """The decision of all measurements of a concluded acceptance run."""
     contract = run.contract_version
     assert contract is not None  # an acceptance run names its contract
     found = [measured_by(each.run, float(contract.target)) for each in run.both]
@@ -187,7 +187,7 @@ def blocking_error(run: EngagementRun) -> ApplicationError | None:
     """Why a run cannot be declared final, or None."""
     if run.attempt is None:
         return ApplicationError(
-            "This run is no attempt. Only an attempt can be final.", code="run.no_attempt"
+            "This run is not an attempt, so it cannot be final.", code="run.no_attempt"
         )
     later = Q(concluded_at__isnull=True) | Q(attempt__gt=run.attempt)
     if acceptance_runs(run.engagement).filter(later).exists():

@@ -117,7 +117,7 @@ class RunForm(forms.Form):
         self.data = data
 
     def solution(self, operator: str) -> Solution:
-        """Store the candidate. Declines a source that is no solution of `operator`."""
+        """Store the candidate. Declines a source that is not a solution of `operator`."""
         chosen: str = self.cleaned_data["candidate"]
         if chosen != FILE:
             of, _, name = chosen.partition("/")

@@ -25,7 +25,7 @@ from benchmarks.verdict.explanations import is_noise
 
 
 class Decision(models.TextChoices):
-    """What the measurements of an acceptance run decided: a verdict, or none."""
+    """The decision of an acceptance run's measurements: a verdict, or none."""
 
     MET = Verdict.MET.value, "Met"
     MISSED = Verdict.MISSED.value, "Missed"

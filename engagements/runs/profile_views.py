@@ -23,7 +23,7 @@ from engagements.runs.profiles import profiles_of
 
 
 def context_of(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
-    """What the panel of profiles shows."""
+    """Context of the panel of profiles."""
     found = profiles_of(run)
     return {
         "engagement": run.engagement,

@@ -65,5 +65,5 @@ def withdraw(request: HttpRequest, reference: str) -> HttpResponse:
     except ApplicationError as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, "Dispute withdrawn. The settlement goes on.")
+        messages.success(request, "Dispute withdrawn. The settlement continues.")
     return redirect("portal-dispute", reference=reference)

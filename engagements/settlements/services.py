@@ -69,7 +69,7 @@ def propose(
     row.engagement = engagement
     if row.state != ContractVersion.State.ACCEPTED:
         raise ApplicationError(
-            "Only a contract in force is settled.", code="settlement.contract_not_in_force"
+            "Only a contract in force can be settled.", code="settlement.contract_not_in_force"
         )
     open_one = row.settlements.exclude(state__in=(State.VOIDED, State.PAID)).first()
     if open_one:

@@ -219,7 +219,7 @@ def _signed_on(settlement: Settlement) -> str:
 
 
 def _by_customer(run: EngagementRun) -> str:
-    """What the customer's runner measured, where both parties measure; else ""."""
+    """The measurement of the customer's runner, where both parties measure; else ""."""
     record: Record | None = getattr(getattr(run.counterpart, "run", None), "record", None)
     if record is None:
         return ""

@@ -1,4 +1,4 @@
-"""What a person keeps on the board."""
+"""Saved filters of the board."""
 
 from __future__ import annotations
 

@@ -111,5 +111,5 @@ def document_failures_of(engagement: Engagement) -> QuerySet[DocumentFailure]:
 
 
 def events_of(engagement: Engagement, *, limit: int | None = EVENTS_SHOWN) -> list[Event]:
-    """What happened, newest first; everything when `limit` is None."""
+    """The events of an engagement, newest first; all of them when `limit` is None."""
     return list(engagement.events.order_by("-position")[:limit])

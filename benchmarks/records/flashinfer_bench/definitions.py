@@ -123,7 +123,7 @@ def read(content: bytes, name: str) -> Definition:
             code="unreadable",
         ) from error
     if broken := schemas.violation(data, _SCHEMA):
-        raise ImportRefused(f"{name} is no Definition: {broken}", code="field")
+        raise ImportRefused(f"{name} is not a Definition: {broken}", code="field")
     _require_names(data, name)
     _require_dtypes(data)
     parameters = _require_reference(data)

@@ -133,7 +133,7 @@ def _read(content: bytes, name: str, definition: Definition) -> dict[int, Mappin
             ) from error
         if broken := schemas.violation(data, _SCHEMA):
             raise ImportRefused(
-                f"{name}, line {number}, is no Workload: {broken}", code="workloads"
+                f"{name}, line {number}, is not a Workload: {broken}", code="workloads"
             )
         if data["definition"] == definition.name:
             found[number] = data["workload"]

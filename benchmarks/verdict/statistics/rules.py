@@ -24,5 +24,5 @@ def of(record: Mapping[str, Any]) -> int:
 
 
 def take_off_chaining(benchmark: Mapping[str, Any]) -> bool:
-    """Whether the time of chaining calls is no part of a benchmark's times."""
+    """Whether a benchmark's times exclude the time of chaining calls."""
     return bool(benchmark["protocol"].get("rules", 1) > 3)

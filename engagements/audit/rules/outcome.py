@@ -34,7 +34,8 @@ class Counted(Protocol):
 def outcome_of(passes: int, *, has_library: bool = False) -> Advice:
     """Four or more passes: custom work may be right. Two or three: redirect. Fewer: decline.
 
-    Where the check of libraries fails (`has_library`), at most redirect: the library comes first.
+    Where the check of libraries fails (`has_library`), the outcome is at most a redirect, to the
+    library.
     """
     if passes >= PASSES_FOR_CUSTOM and not has_library:
         return Advice.CUSTOM

@@ -26,7 +26,7 @@ class KernelHeadroom:
     """One measured kernel of the operator: its share of the roofline and its rung.
 
     `is_soft` when only instruction issue keeps the device busy, on a low rung: fewer instructions
-    may do the same work, so its roofline is no limit.
+    may do the same work, so its roofline is not a limit.
     """
 
     name: str

@@ -129,7 +129,7 @@ def _sentence(outcome: Outcome, lasts: Life, figures: LifeFigures, wanted_weeks:
             "time depends on the actual gain."
         )
     if outcome == Outcome.FAIL and returns is not None and returns[0] is None:
-        return "The fee would never be repaid, as there is no saving."
+        return "There are no savings, so the fee is never paid back."
     if outcome == Outcome.FAIL:
         late = f"the fee is repaid after {weeks(returns[0])}." if returns and returns[0] else ""
         text = f"{work} of work for {remaining} of use{ending}"

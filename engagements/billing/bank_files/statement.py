@@ -93,7 +93,7 @@ def exact_amount(amount: Decimal, currency: str) -> Decimal:
 def plausible_day(day: date) -> date:
     """Return `day`, or raise ValueError for one of another century."""
     if day.year not in YEARS:
-        raise ValueError(f"{day.isoformat()} is no date of a bank statement.")
+        raise ValueError(f"{day.isoformat()} is not a plausible booking date.")
     return day
 
 

@@ -133,7 +133,7 @@ def _benchmark(terms: Terms, benchmark: Mapping[str, Any]) -> Schedule:
 
 
 def _traffic(benchmark: Mapping[str, Any]) -> list[list[str]]:
-    """What the workloads cover of the customer's calls, where a log says so."""
+    """The share of the customer's calls that the workloads cover, where a log shows it."""
     logged = benchmark.get("traffic")
     if logged is None:
         return []

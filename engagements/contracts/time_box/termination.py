@@ -19,7 +19,7 @@ from engagements.contracts.time_box.burn_down import BurnDown
 
 @dataclass(frozen=True)
 class Termination:
-    """What the customer owes in all, net: `released` milestones and `elapsed` of the rest.
+    """The total that the customer owes, net: `released` milestones and `elapsed` of the rest.
 
     `days` of the `all_days` of the clock have passed.
     """

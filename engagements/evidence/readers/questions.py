@@ -19,7 +19,7 @@ from engagements.common.text import strip_invisible
 
 MOST_ENTRIES = 50
 LONGEST_TEXT = 200
-# A year in the name of a GPU is no figure.
+# A year in the name of a GPU is not a figure.
 _YEAR = re.compile(r"\b20\d\d\b")
 
 

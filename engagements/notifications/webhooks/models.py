@@ -17,7 +17,7 @@ from engagements.people.models import Customer, User
 
 
 class WebhookEndpoint(models.Model):
-    """A URL that is told of events: those of `customer`, or all where it has none.
+    """A URL that receives events: those of `customer`, or all where it has none.
 
     `salt` makes its secret, which is derived and not stored. A closed endpoint stays closed.
     """

@@ -89,7 +89,7 @@ def secret_of(endpoint: WebhookEndpoint) -> str:
 def notify(event: Event) -> None:
     """Write a delivery to every endpoint that an event concerns, in the event's transaction.
 
-    Customers' endpoints are told of the events that the portal shows.
+    Customers' endpoints receive the events that the portal shows.
     """
     mine = Q(customer=None)
     if event.for_customer:
@@ -150,7 +150,7 @@ def replay(*, delivery: WebhookDelivery, by: User) -> WebhookDelivery:
 
 
 def body_of(delivery: WebhookDelivery) -> bytes:
-    """The message: the event as the portal tells it. Details are read by the API."""
+    """The message: the event as the portal shows it. Details are read by the API."""
     event = delivery.event
     kind = event_type(event.verb)
     message = {

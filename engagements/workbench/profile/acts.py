@@ -62,7 +62,7 @@ ACTS: dict[str, Act] = {
 @consultant_page
 @require_POST
 def add(request: HttpRequest, reference: str) -> HttpResponse:
-    """Keep the files that were dropped; by htmx the list of files comes back alone."""
+    """Store the dropped files; htmx receives the list of files alone."""
     engagement = access.engagement_for(request.user, reference)
     form = FilesForm(request.POST, request.FILES)
     is_kept = keep(request, engagement, form)
@@ -81,7 +81,7 @@ def put(request: HttpRequest, reference: str, what: str) -> HttpResponse:
     """Set one thing about the audit; the findings are computed with it at once."""
     engagement = access.engagement_for(request.user, reference)
     if what not in FORMS:
-        raise Http404("Nothing of the kind is set here.")
+        raise Http404("No such input.")
     audit = get_object_or_404(Audit, engagement=engagement)
     form = FORMS[what](request.POST, prefix=what)
     if form.is_valid():

@@ -146,7 +146,7 @@ class WorkForm(forms.Form):
         fee: Decimal | None = None
         if cleaned["fee"]:
             if not cleaned["currency"]:
-                raise ValidationError("A fee comes with its currency.")
+                raise ValidationError("Enter the currency of the fee.")
             try:
                 fee = parse_amount(cleaned["fee"], currency=cleaned["currency"])
             except AmountError as error:
@@ -258,7 +258,7 @@ def _interval(cleaned: dict[str, Any], name: str) -> Interval | None:
         return None
     low, high = (high if low is None else low), (low if high is None else high)
     if low > high:
-        raise ValidationError("The lower end comes first.")
+        raise ValidationError("Enter the lower ratio first.")
     return Interval(low=low, high=high)
 
 

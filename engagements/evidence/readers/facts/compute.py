@@ -11,8 +11,8 @@ SECTIONS: Final[dict[str, str]] = {
     "MemoryWorkloadAnalysis": "hit rates and traffic of the caches",
     "WarpStateStats": "stall reasons",
     "Occupancy": "achieved occupancy",
-    "LaunchStats": "waves and shared memory, which tell rungs apart",
-    "SourceCounters": "unnecessary sectors, which tell rungs apart",
+    "LaunchStats": "waves and shared memory, which distinguish rungs",
+    "SourceCounters": "unnecessary sectors, which distinguish rungs",
 }
 
 
@@ -100,7 +100,7 @@ class MeasuredKernel:
         return max(known, key=lambda unit: unit.peak_share or 0.0, default=None)
 
     def has(self, section: str) -> bool:
-        """Whether the export holds what a section of ncu measures."""
+        """Whether the export has the metrics of a section of ncu."""
         hits = [unit.hit_rate for unit in self.units if unit.hit_rate is not None]
         found: dict[str, object] = {
             "SpeedOfLight": self.bound,

@@ -13,7 +13,7 @@ from engagements.evidence.readers.nsight_compute import metrics
 from engagements.evidence.readers.nsight_compute.measures import Measures
 
 MOST = 6
-# An issued instruction is no stall, but its cycle is part of the total.
+# An issued instruction is not a stall, but its cycle is part of the total.
 SELECTED = "selected"
 _RULE = re.compile(
     r"spends (\d[\d,]*(?:\.\d+)?) cycles being stalled (.{1,160}?)\. .*?"

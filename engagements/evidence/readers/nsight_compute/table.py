@@ -96,7 +96,7 @@ def _rows(opened: Opened) -> Iterator[tuple[int, list[str]]]:
 def number(value: str) -> float | None:
     """Parse a number with or without thousands separators; None for "no data" and nan.
 
-    ncu prints as in "1,234.5"; a cell with several values ("1.2; 3.4") is no number.
+    ncu prints as in "1,234.5"; a cell with several values ("1.2; 3.4") is not a number.
     """
     cleaned = value.strip()
     if cleaned.lower() in _UNKNOWN or len(cleaned) > 64:

@@ -6,7 +6,7 @@ that is shown as unexplained.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,16 @@ class OperatorAlone:
             return ""
         more = "more" if self.unexplained > 0 else "less"
         return f"{abs(self.unexplained):.1%} {more} than predicted"
+
+
+def excess(rows: Sequence[OperatorAlone]) -> str:
+    """Say why steps may run faster than predicted; "" where none does."""
+    if not any(row.unexplained is not None and row.unexplained >= 0.0005 for row in rows):
+        return ""
+    return (
+        "More than predicted is possible, since operator and step are measured apart; the control "
+        "“Gain explained by the operator” says how much is accepted."
+    )
 
 
 def alone(record: Data) -> list[OperatorAlone]:

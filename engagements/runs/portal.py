@@ -148,6 +148,7 @@ def _measured(run: EngagementRun, by: User) -> dict[str, Any]:
     estimate = estimate_of(run)
     explained = explain(run, record.summary)
     data, damage = record_files.read(run) if estimate else (None, "")
+    alone = operator_account.alone(data) if data else []
     return {
         "record": record,
         "verdict_label": explained.headline,
@@ -158,7 +159,8 @@ def _measured(run: EngagementRun, by: User) -> dict[str, Any]:
         "document": run.run.benchmark.document,
         "damage": damage,
         "pictures": _pictures(run, data) if data else [],
-        "alone": operator_account.alone(data) if data else [],
+        "alone": alone,
+        "alone_excess": operator_account.excess(alone),
         "exceeded": ceilings.exceeded(run.engagement, data) if data else "",
         "controls": controls.of(data) if data else None,
         "file_base": f"{run.engagement.reference}-run-{run.pk}",

@@ -181,10 +181,12 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
     data, damage = record_files.read(run)
     if data is None:
         return {**context, "damage": damage}
+    alone = operator_account.alone(data)
     return {
         **context,
         "data": data,
-        "alone": operator_account.alone(data),
+        "alone": alone,
+        "alone_excess": operator_account.excess(alone),
         "exceeded": ceilings.exceeded(run.engagement, data),
         "controls": controls.of(data),
         "pictures": pictures.of(run, data),

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -192,6 +193,16 @@ def test_hours_give_the_fee_per_hour(world: World, running: ContractVersion) -> 
         (world.consultant, Decimal("7.5")),
         (world.admin, Decimal("4.5")),
     ]
+
+
+def test_hours_before_the_time_box_count(world: World, running: ContractVersion) -> None:
+    engagement = running.engagement
+    Engagement.objects.filter(pk=engagement.pk).update(opened_at=timezone.now() - days(3))
+    engagement.refresh_from_db()
+    note(world, engagement, worked_on=today() - days(2))
+    assert hours_of(engagement, running).total == Decimal("7.5")
+    with declined("time_entry.before_engagement"):
+        note(world, engagement, worked_on=today() - days(4))
 
 
 def test_a_form_sent_twice_is_one_entry(world: World, running: ContractVersion) -> None:

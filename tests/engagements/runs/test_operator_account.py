@@ -77,3 +77,12 @@ def test_what_was_not_measured_stays_none(missing: str) -> None:
 
 def test_a_record_without_the_operator_has_no_account() -> None:
     assert operator_account.alone(measured.record(with_operator=False)) == []
+
+
+@pytest.mark.parametrize(("unexplained", "is_said"), [(0.15, True), (-0.02, False), (None, False)])
+def test_a_step_faster_than_predicted_is_explained(
+    unexplained: float | None, is_said: bool
+) -> None:
+    account = {"unexplained": unexplained}
+    rows = operator_account.alone(record_with(entry(account=account)))
+    assert bool(operator_account.excess(rows)) == is_said

@@ -48,8 +48,9 @@ ROLES = ("consultancy", "customer", "third_party")
 COUNTERSIGNATURES = {
     **schemas.listed(schemas.exactly(role={"enum": list(ROLES)}, **SCHEMA["properties"])),
     "maxItems": 20,
+    "uniqueItems": True,
 }
-"""Signatures of others over the same bytes as the referee's."""
+"""Signatures of others over the same content as the referee's, and their role."""
 
 
 class KeyUnusable(ValueError):
@@ -215,13 +216,15 @@ def countersign(content: bytes, key: SigningKey, role: str) -> bytes:
     known = record.get("countersignatures", [])
     if any(each["key_id"] == key.public.id for each in known):
         return content
-    mine = {"role": role, **key.signature(_signed_bytes(record))}
+    mine = {"role": role, **key.signature(_signed_bytes(record, role))}
     return canonical({**record, "countersignatures": [*known, mine]})
 
 
-def _signed_bytes(record: Mapping[str, Any]) -> bytes:
-    """The bytes that every signature covers."""
+def _signed_bytes(record: Mapping[str, Any], role: str | None = None) -> bytes:
+    """The bytes that a signature covers; `role` is a countersignature's, None for the referee."""
     unsigned = {name: each for name, each in record.items() if name not in SIGNATURES}
+    if role is not None:
+        unsigned["countersigned_as"] = role
     return canonical(without_source(unsigned))
 
 
@@ -237,17 +240,19 @@ def check(content: bytes, key: PublicKey) -> None:
     Raises NotSigned when there is no signature, or only other keys'. A countersignature counts.
     """
     record = json.loads(content)
-    found = [record.get("signature"), *record.get("countersignatures", [])]
-    by_key = {each["key_id"]: each for each in found if each is not None}
-    if not by_key:
+    given = [(None, record.get("signature"))]
+    given += [(each["role"], each) for each in record.get("countersignatures", [])]
+    found = [(role, each) for role, each in given if each is not None]
+    mine = [(role, each) for role, each in found if each["key_id"] == key.id]
+    if not found:
         raise NotSigned("not signed")
-    if key.id not in by_key:
-        raise NotSigned(f"signed by key {', '.join(by_key)}, not by {key.id}")
-    signature = by_key[key.id]
+    if not mine:
+        signers = ", ".join(each["key_id"] for _, each in found)
+        raise NotSigned(f"signed by key {signers}, not by {key.id}")
     candidate = record.get("candidate")
     texts = candidate if isinstance(candidate, dict) else {}
     try:
-        value = base64.b64decode(signature["value"], validate=True)
+        values = [(role, base64.b64decode(each["value"], validate=True)) for role, each in mine]
     except binascii.Error as error:
         raise SignatureError("signature: not base64") from error
     # Whitespace and other encodings of the same JSON count as changes.
@@ -255,5 +260,6 @@ def check(content: bytes, key: PublicKey) -> None:
     for part in ("source", "output"):
         if (text := texts.get(part)) is not None:
             whole &= digest_of_bytes(text.encode()) == texts.get(f"{part}_digest")
-    if not whole or not key.holds(value, _signed_bytes(record)):
+    whole &= all(key.holds(value, _signed_bytes(record, role)) for role, value in values)
+    if not whole:
         raise SignatureError("signature: the record was changed after it was signed")

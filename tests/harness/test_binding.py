@@ -28,6 +28,9 @@ def program(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return binding.private_copy(operators.part("projected_lookup", "program"))
 
 
+_AUTOCAST = torch._C.DispatchKey.AutocastCPU
+
+
 def _other(*args: Any, **named: Any) -> None: ...
 
 
@@ -105,6 +108,51 @@ def test_a_change_outside_the_slot_is_named(
         change(patch, program)
         found = set(watch.changed()) - set(before)
     assert any(named in each for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("named", "change", "restore"),
+    [
+        (
+            "torch.is_autocast_enabled",
+            lambda: torch.set_autocast_enabled("cpu", True),
+            lambda: torch.set_autocast_enabled("cpu", False),
+        ),
+        (
+            "torch.are_deterministic_algorithms_enabled",
+            lambda: torch.use_deterministic_algorithms(True),
+            lambda: torch.use_deterministic_algorithms(False),
+        ),
+        (
+            "torch.set_flush_denormal",
+            lambda: torch.set_flush_denormal(True),
+            lambda: torch.set_flush_denormal(False),
+        ),
+        (
+            "torch.backends.mkldnn",
+            lambda: torch._C._set_mkldnn_enabled(False),
+            lambda: torch._C._set_mkldnn_enabled(True),
+        ),
+        (
+            "torch's dispatch keys",
+            lambda: torch._C._dispatch_tls_set_dispatch_key_included(_AUTOCAST, True),
+            lambda: torch._C._dispatch_tls_set_dispatch_key_included(_AUTOCAST, False),
+        ),
+    ],
+)
+def test_a_setting_for_the_whole_process_is_named(
+    program: ModuleType,
+    named: str,
+    change: Callable[[], object],
+    restore: Callable[[], object],
+) -> None:
+    watch = binding.Watch([program])
+    change()
+    try:
+        assert named in watch.changed()
+    finally:
+        restore()
+    assert named not in watch.changed()
 
 
 @pytest.fixture

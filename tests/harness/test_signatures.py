@@ -243,9 +243,22 @@ def test_others_sign_the_same_record_and_none_voids_the_others(
         assert _holds(redaction.withhold_source(signed), each)
         assert not _holds(signed.replace(b'"elapsed_s":60', b'"elapsed_s":61'), each)
     assert signatures.countersign(signed, others["customer"], "customer") == signed
+    # A role is signed, too: of another one, and in the referee's place, a signature is none.
+    customer, third = record["countersignatures"]
+    swapped = [{**customer, "role": "consultancy"}, third]
+    assert not _holds(_with(signed, countersignatures=swapped), others["customer"])
+    in_place = {name: each for name, each in customer.items() if name != "role"}
+    assert not _holds(_with(signed, signature=in_place, countersignatures=[]), others["customer"])
+    twice = _with(signed, countersignatures=[customer, customer])
+    with pytest.raises(records.RecordError):
+        records.load(twice)
     stranger = signatures.make_key(tmp_path / "stranger")
     with pytest.raises(NotSigned):
         signatures.check(signed, stranger.public)
+
+
+def _with(signed: bytes, **changes: Any) -> bytes:
+    return canonical({**json.loads(signed), **changes})
 
 
 def test_a_record_that_contradicts_itself_is_not_signed(

@@ -32,6 +32,7 @@ _DEFINITION_BYTES, _POINTER_BYTES = 24, 8
 # A slot wrapper's pointers to the slot's description and to the C function in it.
 _WRAPPED_AT, _WRAPPED_BYTES = 40, 16
 _MONITORING_TOOLS = range(6)
+_DENORMAL = 1e-40
 # Kernels that other operators of torch end in.
 _PARTS = {"addmm", "baddbmm", "bmm", "copy", "mm", "mv", "scaled_mm"}
 
@@ -206,11 +207,25 @@ def _kernels(operator: str) -> str:
 def _settings() -> dict[str, object]:
     """What changes the results or the speed of torch's functions everywhere in the process."""
     matmul, attention = torch.backends.cuda.matmul, torch.backends.cuda
+    on_processor: Any = torch.backends.mkldnn
     asked: dict[str, Callable[[], object]] = {
         "torch.get_float32_matmul_precision": torch.get_float32_matmul_precision,
         "torch.get_num_threads": torch.get_num_threads,
         "torch.get_default_dtype": torch.get_default_dtype,
-        "torch.is_autocast_enabled": torch.is_autocast_enabled,
+        "torch.is_autocast_enabled": lambda: [
+            torch.is_autocast_enabled(device) for device in ("cpu", "cuda")
+        ],
+        "torch.are_deterministic_algorithms_enabled": torch.are_deterministic_algorithms_enabled,
+        "torch.is_inference_mode_enabled": torch.is_inference_mode_enabled,
+        "torch.set_flush_denormal": lambda: bool(torch.tensor(_DENORMAL).abs() > 0),
+        "torch's dispatch keys": lambda: (
+            torch._C._dispatch_tls_local_include_set().raw_repr(),
+            torch._C._dispatch_tls_local_exclude_set().raw_repr(),
+        ),
+        "torch.backends.mkldnn": lambda: (
+            torch._C._get_mkldnn_enabled(),
+            on_processor.matmul.fp32_precision,
+        ),
         "fp16 reductions": lambda: matmul.allow_fp16_reduced_precision_reduction,
         "bf16 reductions": lambda: matmul.allow_bf16_reduced_precision_reduction,
         "fp16 accumulation": lambda: matmul.allow_fp16_accumulation,
@@ -225,7 +240,15 @@ def _settings() -> dict[str, object]:
             torch.backends.cudnn.benchmark,
         ),
     }
-    return {name: ask() for name, ask in asked.items()}
+    return {name: _answer(ask) for name, ask in asked.items()}
+
+
+def _answer(ask: Callable[[], object]) -> object:
+    """A setting, or the error of torch where settings of it contradict each other."""
+    try:
+        return ask()
+    except (AttributeError, RuntimeError) as error:
+        return type(error)
 
 
 def _hooks() -> Iterator[str]:

@@ -157,5 +157,11 @@ def _registered_signer(content: bytes) -> SigningKey:
             f"{key.revoked_at:%-d %b %Y}.",
             code="record.revoked_key",
         )
+    if key.retired_at is not None:
+        raise RecordRejected(
+            f"The record is signed by key {key.key_id} ({key.name}), which was retired on "
+            f"{key.retired_at:%-d %b %Y}.",
+            code="record.retired_key",
+        )
     check_signature(content, key)
     return key

@@ -13,7 +13,10 @@ from benchmarks.triggers import Protect, ReadOnly
 
 
 class SigningKey(models.Model):
-    """The public half of a referee's key. Append-only, except that it can be revoked once.
+    """The public half of a referee's key. Append-only, except that it ends once in each way.
+
+    A retired key signs no further record, and its records are as good as before. A revoked one may
+    have leaked, so that its records are reviewed.
 
     `name` is the worker or machine with the private half; `public_key` is PEM. `owner` is empty
     for the consultancy's keys, else the party whose runs the key may sign (`Run.measured_by`).
@@ -25,6 +28,7 @@ class SigningKey(models.Model):
     owner = models.CharField(max_length=40, blank=True, editable=False)
     added_by = models.CharField(max_length=200)
     added_at = models.DateTimeField(default=timezone.now, editable=False)
+    retired_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -38,12 +42,16 @@ class SigningKey(models.Model):
         ]
         triggers: ClassVar = [
             Protect(name="deletion", operation=pgtrigger.Delete),
-            ReadOnly(name="identity", exclude=["revoked_at"]),
-            Protect(
+            ReadOnly(name="identity", exclude=["retired_at", "revoked_at"]),
+            ReadOnly(
+                name="retirement",
+                fields=["retired_at"],
+                condition=pgtrigger.Q(old__retired_at__isnull=False),
+            ),
+            ReadOnly(
                 name="revocation",
-                operation=pgtrigger.Update,
-                condition=pgtrigger.Q(old__revoked_at__isnull=False)
-                | pgtrigger.Q(new__revoked_at__isnull=True),
+                fields=["revoked_at"],
+                condition=pgtrigger.Q(old__revoked_at__isnull=False),
             ),
         ]
 

@@ -155,6 +155,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runners/", runners.show, name="runners"),
     path("runners/new/", runners.register, name="runner-register"),
     path("runners/<int:pk>/token/", runners.renew_token, name="runner-token"),
+    path("runners/<int:pk>/retire/", runners.retire, name="runner-retire"),
     path("runners/<int:pk>/revoke/", runners.revoke, name="runner-revoke"),
     path("webhooks/", webhooks.show, name="webhooks"),
     path("webhooks/new/", webhooks.create, name="webhook-create"),

@@ -1,4 +1,4 @@
-"""Register and revoke the public keys of referees."""
+"""Register, retire and revoke the public keys of referees."""
 
 import logging
 
@@ -47,6 +47,22 @@ def add(*, public_key: str, name: str, by: str, owner: str = "") -> SigningKey:
         raise BenchmarkError(
             f"Key {row.key_id} was revoked for good. Create a new key.", code="key.revoked"
         )
+    if row.retired_at is not None:
+        raise BenchmarkError(
+            f"Key {row.key_id} was retired for good. Create a new key.", code="key.retired"
+        )
+    return row
+
+
+def retire(*, key_id: str, by: str) -> SigningKey:
+    """Accept no further record signed by this key; its records stay as good as before.
+
+    Idempotent. Raises BenchmarkError for an unknown key.
+    """
+    row = _known(key_id)
+    if SigningKey.objects.filter(pk=row.pk, retired_at=None).update(retired_at=Now()):
+        logger.info("signing key %s (%s) was retired by %s", row.key_id, row.name, by)
+    row.refresh_from_db()
     return row
 
 
@@ -55,13 +71,18 @@ def revoke(*, key_id: str, by: str) -> SigningKey:
 
     Sends `key_revoked`. Idempotent. Raises BenchmarkError for an unknown key.
     """
-    row = SigningKey.objects.filter(key_id=key_id).first()
-    if row is None:
-        raise BenchmarkError(f"Key {key_id} is not registered.", code="key.unknown")
+    row = _known(key_id)
     with transaction.atomic():
         revoked = SigningKey.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=Now())
         row.refresh_from_db()
         if revoked:
             logger.warning("signing key %s (%s) was revoked by %s", row.key_id, row.name, by)
             signals.key_revoked.send(sender=SigningKey, key=row)
+    return row
+
+
+def _known(key_id: str) -> SigningKey:
+    row = SigningKey.objects.filter(key_id=key_id).first()
+    if row is None:
+        raise BenchmarkError(f"Key {key_id} is not registered.", code="key.unknown")
     return row

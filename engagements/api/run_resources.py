@@ -45,6 +45,7 @@ class SignerSerializer(serializers.Serializer[Any]):
     key = serializers.CharField()
     name = serializers.CharField()
     party = serializers.ChoiceField(choices=PARTIES)
+    retired_at = serializers.DateTimeField(allow_null=True)
     revoked_at = serializers.DateTimeField(allow_null=True)
 
 
@@ -56,7 +57,7 @@ class SignerSerializer(serializers.Serializer[Any]):
     low=2.33,
     high=2.5,
     device_name="NVIDIA H200",
-    signer=SIGNER | {"revoked_at": None},
+    signer=SIGNER | {"retired_at": None, "revoked_at": None},
     summary={"verdict": "met", "target": 2.0},
     received_at="2026-10-22T09:15:04Z",
 )
@@ -76,6 +77,7 @@ class RecordSerializer(Row):
             "key": key.key_id,
             "name": key.name,
             "party": Place.CUSTOMER if key.owner else Place.HOUSE,
+            "retired_at": key.retired_at,
             "revoked_at": key.revoked_at,
         }
 

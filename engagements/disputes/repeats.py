@@ -174,8 +174,10 @@ def _require_signature(content: bytes) -> None:
             "public key of the machine that repeated the run, then upload the record again.",
             code="dispute.unknown_key",
         )
-    if key.revoked_at is not None:
-        raise ApplicationError("The record’s key is revoked.", code="dispute.revoked_key")
+    if key.revoked_at is not None or key.retired_at is not None:
+        raise ApplicationError(
+            "The record’s key was retired or revoked.", code="dispute.revoked_key"
+        )
     evidence.check_signature(content, key)
 
 

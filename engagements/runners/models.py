@@ -42,15 +42,15 @@ class Runner(models.Model):
     seen_at = models.DateTimeField(null=True, blank=True)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-    revoked_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    ended_at = models.DateTimeField(null=True, blank=True)
+    ended_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
 
     class Meta:
         ordering: ClassVar = ["customer", "name", "pk"]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["customer", "name"],
-                condition=Q(revoked_at__isnull=True),
+                condition=Q(ended_at__isnull=True),
                 nulls_distinct=False,
                 name="runner_name_once",
                 violation_error_message="A runner with this name exists. Enter another name.",
@@ -61,9 +61,9 @@ class Runner(models.Model):
                 name="runner_has_a_key_and_a_device",
             ),
             models.CheckConstraint(
-                condition=Q(revoked_at__isnull=True, revoked_by__isnull=True)
-                | Q(revoked_at__isnull=False, revoked_by__isnull=False),
-                name="runner_is_revoked_by_somebody",
+                condition=Q(ended_at__isnull=True, ended_by__isnull=True)
+                | Q(ended_at__isnull=False, ended_by__isnull=False),
+                name="runner_is_ended_by_somebody",
             ),
         ]
         triggers: ClassVar = [
@@ -72,9 +72,9 @@ class Runner(models.Model):
             ),
             ReadOnly(name="key", fields=["key"], condition=pgtrigger.Q(old__key__isnull=False)),
             ReadOnly(
-                name="revoked",
-                fields=["revoked_at", "revoked_by"],
-                condition=pgtrigger.Q(old__revoked_at__isnull=False),
+                name="ended",
+                fields=["ended_at", "ended_by"],
+                condition=pgtrigger.Q(old__ended_at__isnull=False),
             ),
             Protect(name="deletion", operation=pgtrigger.Delete),
         ]
@@ -89,8 +89,8 @@ class Runner(models.Model):
 
     @property
     def is_active(self) -> bool:
-        """Whether it may measure: not revoked, and its service account is open."""
-        return self.revoked_at is None and self.account.is_active
+        """Whether it may measure: not ended, and its service account is open."""
+        return self.ended_at is None and self.account.is_active
 
 
 class RunnerAttempt(models.Model):

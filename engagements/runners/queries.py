@@ -26,6 +26,7 @@ class RunnerStatus:
     runner: Runner
     measuring: EngagementRun | None
     waiting: int
+    may_retire: bool
     may_revoke: bool
     may_renew: bool
 
@@ -33,8 +34,10 @@ class RunnerStatus:
     def state(self) -> str:
         """The state as one word, for the badge."""
         runner = self.runner
-        if not runner.is_active:
+        if runner.key is not None and runner.key.revoked_at is not None:
             return "revoked"
+        if not runner.is_active:
+            return "retired"
         if runner.key is None:
             return "new"
         if runner.seen_at is None or timezone.now() - runner.seen_at > SILENT_AFTER:
@@ -52,7 +55,8 @@ def runners_for(user: User) -> list[RunnerStatus]:
             runner=row,
             measuring=_measuring(row),
             waiting=_waiting(row) if row.is_active else 0,
-            may_revoke=row.is_active and row.pk in managed,
+            may_retire=row.is_active and row.pk in managed,
+            may_revoke=row.pk in managed and row.key is not None and row.key.revoked_at is None,
             may_renew=row.is_active and row.account_id in renewable,
         )
         for row in rows

@@ -46,27 +46,44 @@ def renew_token(*, runner: Runner, by: User) -> str:
 
 
 @transaction.atomic
-def revoke(*, runner: Runner, by: User) -> Runner:
-    """Revoke a runner for good, with its key and tokens. Records that it signed stay. Idempotent.
+def retire(*, runner: Runner, by: User) -> Runner:
+    """End a runner, its tokens and its key; its records are as good as before. Idempotent.
 
     Its managers may, and an admin those of every customer.
     """
-    row = _locked(runner)
-    if not managed_by(by).filter(pk=row.pk).exists():
-        raise ApplicationError(
-            "Only an admin, or a signatory of the customer, revokes a runner.",
-            code="runner.not_permitted",
-        )
-    if row.revoked_at is not None:
-        return row
-    row.revoked_at, row.revoked_by = timezone.now(), by
-    row.save(update_fields=["revoked_at", "revoked_by"])
-    # Ends its tokens.
-    row.account.is_active = False
-    row.account.save(update_fields=["is_active"])
+    row = _ended(runner, by)
+    if row.key is not None:
+        keys.retire(key_id=row.key.key_id, by=str(by))
+    logger.info("runner %s (%s) was retired by %s", row.pk, row, by)
+    return row
+
+
+@transaction.atomic
+def revoke(*, runner: Runner, by: User) -> Runner:
+    """End a runner whose key may have leaked: met runs that it signed are reviewed. Idempotent.
+
+    As `retire`, also afterwards.
+    """
+    row = _ended(runner, by)
     if row.key is not None:
         keys.revoke(key_id=row.key.key_id, by=str(by))
     logger.warning("runner %s (%s) was revoked by %s", row.pk, row, by)
+    return row
+
+
+def _ended(runner: Runner, by: User) -> Runner:
+    """End a runner and its tokens."""
+    row = _locked(runner)
+    if not managed_by(by).filter(pk=row.pk).exists():
+        raise ApplicationError(
+            "Only an admin, or a signatory of the customer, ends a runner.",
+            code="runner.not_permitted",
+        )
+    if row.ended_at is None:
+        row.ended_at, row.ended_by = timezone.now(), by
+        row.save(update_fields=["ended_at", "ended_by"])
+        row.account.is_active = False
+        row.account.save(update_fields=["is_active"])
     return row
 
 
@@ -115,7 +132,7 @@ def visible_to(user: User) -> QuerySet[Runner]:
 
 
 def managed_by(user: User) -> QuerySet[Runner]:
-    """The runners that `user` may revoke and give new tokens."""
+    """The runners that `user` may retire, revoke and give new tokens."""
     if access.is_admin(user):
         return visible_to(user)
     return visible_to(user).filter(Q(customer__in=service_accounts.signs_for(user)))
@@ -142,6 +159,4 @@ def _locked(runner: Runner) -> Runner:
 
 def _require_active(runner: Runner) -> None:
     if not runner.is_active:
-        raise ApplicationError(
-            "This runner was revoked. Register another one.", code="runner.revoked"
-        )
+        raise ApplicationError("This runner has ended. Register another one.", code="runner.ended")

@@ -66,11 +66,23 @@ def renew_token(request: HttpRequest, pk: int) -> HttpResponse:
 
 @login_required
 @require_POST
+def retire(request: HttpRequest, pk: int) -> HttpResponse:
+    """Retire a runner for good."""
+    by = actor(request)
+    runner = services.retire(runner=get_object_or_404(services.managed_by(by), pk=pk), by=by)
+    messages.success(request, f"The runner “{runner}” was retired. Its records stay valid.")
+    return redirect("runners")
+
+
+@login_required
+@require_POST
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    """Revoke a runner for good."""
+    """Revoke a runner and its key for good."""
     by = actor(request)
     runner = services.revoke(runner=get_object_or_404(services.managed_by(by), pk=pk), by=by)
-    messages.success(request, f"The runner “{runner}” was revoked, and its key with it.")
+    messages.success(
+        request, f"The runner “{runner}” was revoked. Its met runs are to be reviewed."
+    )
     return redirect("runners")
 
 

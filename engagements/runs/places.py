@@ -14,8 +14,8 @@ def party(customer: Customer | None) -> str:
 
 
 def has_runner(customer: Customer) -> bool:
-    """Whether the customer has a runner that was started and not revoked."""
-    started = Customer.objects.filter(runners__revoked_at=None, runners__key__isnull=False)
+    """Whether the customer has a runner that was started and has not ended."""
+    started = Customer.objects.filter(runners__ended_at=None, runners__key__isnull=False)
     return started.filter(pk=customer.pk).exists()
 
 

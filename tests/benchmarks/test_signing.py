@@ -41,6 +41,13 @@ def test_a_revoked_key_is_refused(claimed: Run, record_bytes: bytes) -> None:
     _rejected(claimed, record_bytes, "record.revoked_key")
 
 
+def test_a_retired_key_signs_no_further_record(claimed: Run, record_bytes: bytes) -> None:
+    keys.retire(key_id=referee_key.KEY.public.id, by="the tests")
+    _rejected(claimed, record_bytes, "record.retired_key")
+    with raises_code("key.retired"):
+        referee_key.register()
+
+
 def test_a_bad_signature_is_refused(claimed: Run, record_bytes: bytes) -> None:
     changed = json.loads(record_bytes)
     changed["environment"]["cores"] += 1

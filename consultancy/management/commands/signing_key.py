@@ -1,4 +1,4 @@
-"""`manage.py signing_key create|add|revoke|list`: manage the keys that sign records."""
+"""`manage.py signing_key create|add|retire|revoke|list`: manage the keys that sign records."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -14,7 +14,9 @@ from consultancy import signing
 
 
 class Command(BaseCommand):
-    help = "Create a signing key for this machine, or register, revoke and list public keys."
+    help = (
+        "Create a signing key for this machine, or register, retire, revoke and list public keys."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -26,7 +28,9 @@ class Command(BaseCommand):
         add.add_argument(
             "--name", required=True, help="machine or worker that holds the private key"
         )
-        revoke = actions.add_parser("revoke", help="reject further records signed with this key")
+        retire = actions.add_parser("retire", help="accept no further record; its records stay")
+        retire.add_argument("key_id")
+        revoke = actions.add_parser("revoke", help="the key may have leaked: review its records")
         revoke.add_argument("key_id")
         actions.add_parser("list", help="list all keys, newest first")
 
@@ -49,11 +53,16 @@ class Command(BaseCommand):
         key = keys.add(public_key=text, name=options["name"], by=signing.terminal_user())
         self.stdout.write(f"Registered key {key.key_id} ({key.name})")
 
+    def _retire(self, options: dict[str, Any]) -> None:
+        key = keys.retire(key_id=options["key_id"], by=signing.terminal_user())
+        self.stdout.write(f"Retired key {key.key_id} ({key.name})")
+
     def _revoke(self, options: dict[str, Any]) -> None:
         key = keys.revoke(key_id=options["key_id"], by=signing.terminal_user())
         self.stdout.write(f"Revoked key {key.key_id} ({key.name})")
 
     def _list(self, options: dict[str, Any]) -> None:
         for key in SigningKey.objects.all():
-            state = f", revoked {key.revoked_at:%Y-%m-%d}" if key.revoked_at else ""
+            state = f", retired {key.retired_at:%Y-%m-%d}" if key.retired_at else ""
+            state += f", revoked {key.revoked_at:%Y-%m-%d}" if key.revoked_at else ""
             self.stdout.write(f"{key.key_id}  {key.name}, added {key.added_at:%Y-%m-%d}{state}")

@@ -158,8 +158,8 @@ def test_a_revoked_runner_is_out_with_its_token_and_its_key(
     theirs.runner.refresh_from_db()
     assert theirs.runner.key is not None
     assert theirs.runner.key.revoked_at is not None
-    with violates("runner.revoked"):
-        write(theirs.runner, revoked_at=None, revoked_by=None)
+    with violates("runner.ended"):
+        write(theirs.runner, ended_at=None, ended_by=None)
     with declined("run.no_runner"):
         requested(world, engagement=asked.engagement)
 

@@ -69,7 +69,7 @@ def test_everybody_sees_their_own_runners_and_staff_all(
 def test_only_its_managers_act_on_a_runner(world: World, client: Client, theirs: Machine) -> None:
     for person in (world.stranger, world.viewer, world.consultant):
         sign_in(client, person)
-        for name in ("runner-revoke", "runner-token"):
+        for name in ("runner-retire", "runner-revoke", "runner-token"):
             url = reverse(name, args=[theirs.runner.pk])
             assert client.post(url).status_code == 404, (person, name)
     sign_in(client, world.consultant)

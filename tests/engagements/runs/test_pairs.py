@@ -13,12 +13,12 @@ from django.utils import timezone
 
 from benchmarks.models import SigningKey
 from benchmarks.records import signatures
-from benchmarks.services import keys
 from engagements import tasks
 from engagements.common.ratios import with_interval
 from engagements.contracts.models import ContractVersion
 from engagements.disputes import services as disputes
 from engagements.runners import services as runners
+from engagements.runners.models import Runner
 from engagements.runs import attempts
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
@@ -202,9 +202,14 @@ def test_both_parties_see_both_figures(
         assert client.get(reverse(page, args=[reference, shown.pk])).status_code == 404
 
 
-def test_a_revoked_key_of_either_party_asks_for_a_review(
+def test_a_revoked_key_asks_for_a_review_and_a_retired_one_does_not(
     world: World, contract: ContractVersion, key: SigningKey
 ) -> None:
     concluded(world, contract, ["met"], ["met", 2.4, key])
-    keys.revoke(key_id=key.key_id, by="the tests")
-    assert contract.engagement.events.filter(verb="run.key_revoked").count() == 1
+    reviews = contract.engagement.events.filter(verb="run.key_revoked")
+    runner = Runner.objects.get(key=key)
+    runners.retire(runner=runner, by=world.signatory)
+    key.refresh_from_db()
+    assert (key.retired_at is None, key.revoked_at, reviews.count()) == (False, None, 0)
+    runners.revoke(runner=runner, by=world.signatory)
+    assert reviews.count() == 1

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from engagements.benchmark.models import BenchmarkVersion
     from engagements.billing.models import Invoice
     from engagements.billing.payment_models import Payment
+    from engagements.charges.models import Charge
     from engagements.contracts.models import ContractVersion
     from engagements.documents.models import Document
     from engagements.engagement.models import Engagement
@@ -203,6 +204,13 @@ def invoice_for(user: Person, pk: int) -> Invoice:
     return _one(invoices, "invoice")
 
 
+def charge_for(user: Person, pk: int) -> Charge:
+    """A charge, for staff."""
+    admit_staff(user)
+    rows = _rows("Charge").filter(pk=pk)
+    return _one(rows.select_related("engagement__customer", "contract_version"), "charge")
+
+
 def payment_for(user: Person, pk: int) -> Payment:
     """A payment, for staff."""
     admit_staff(user)
@@ -251,6 +259,7 @@ def transfer_file_for(user: Person, pk: int) -> TransferFile:
 # drafts and work in progress. Models without a condition are for staff only.
 _VISIBLE: Mapping[str, tuple[str, Q | None]] = {
     "Audit": ("engagement", Q(delivered_at__isnull=False)),
+    "Charge": ("engagement", Q(state__in=("approved", "cancelled"))),
     "ContractVersion": ("engagement", Q(sealed_at__isnull=False)),
     "Document": ("engagement", Q(for_customer=True)),
     "EngagementRun": ("engagement", Q(purpose__in=["acceptance", "counterpart"])),

@@ -11,9 +11,11 @@ from engagements.audit import postings
 from engagements.audit.models import Audit
 from engagements.billing import credit_notes
 from engagements.billing.balances import open_invoices
+from engagements.billing.charge_invoices import charges_to_bill
 from engagements.billing.milestones import WITH_INVOICES, outstanding, void_unearned_milestones
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
+from engagements.charges.models import LIVE, Charge
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
@@ -60,6 +62,12 @@ def cancel(*, engagement: Engagement, reason: str, by: User) -> Engagement:
             "decides the refund.",
             code="engagement.has_payments",
         )
+    if row.charges.filter(state__in=LIVE).exists():
+        raise ApplicationError(
+            f"{row.reference} has a charge: end the contract by agreement, or void or cancel the "
+            "charge first.",
+            code="engagement.has_charges",
+        )
     if open_acceptance_run(row):
         raise ApplicationError(
             "An acceptance run is in progress. Cancel the engagement when it has ended.",
@@ -90,15 +98,16 @@ def close(*, engagement: Engagement, by: User) -> Engagement:
         raise ApplicationError("Only staff may close an engagement.", code="access.staff_only")
     if row.stage == Stage.CLOSED:
         return row
-    require_stage(row, Stage.MET, Stage.MISSED, to="to be closed")
+    require_stage(row, Stage.MET, Stage.MISSED, Stage.TERMINATED, to="to be closed")
     if is_measurement_disputed(row):
         raise ApplicationError(
             "An acceptance run is disputed. Close the engagement when the dispute has ended.",
             code="closing.run_disputed",
         )
     _require_no_open_refund(row)
-    if row.stage == Stage.MET:
-        _require_paid_after_met(row)
+    _require_charges_billed(row)
+    if row.stage in (Stage.MET, Stage.TERMINATED):
+        _require_paid(row)
     else:
         _require_settled(row)
     _require_balanced(row)
@@ -188,7 +197,22 @@ def _require_no_open_refund(engagement: Engagement) -> None:
         )
 
 
-def _require_paid_after_met(engagement: Engagement) -> None:
+def _require_charges_billed(engagement: Engagement) -> None:
+    """Require that no charge waits for its approval or its invoice, and that all are paid."""
+    proposed = engagement.charges.filter(state=Charge.State.PROPOSED).first()
+    open_one = proposed or charges_to_bill().filter(engagement=engagement).first()
+    if open_one is not None:
+        waits = "its approval" if proposed else "its invoice"
+        raise ApplicationError(
+            f"The charge “{open_one.title}” waits for {waits}.", code="closing.charge_open"
+        )
+    unpaid = open_invoices().filter(engagement=engagement, charge__isnull=False).first()
+    if unpaid is not None:
+        raise ApplicationError(f"{unpaid.reference} is not paid in full.", code="closing.unpaid")
+
+
+def _require_paid(engagement: Engagement) -> None:
+    """Require that the milestones of a met or terminated contract are billed and paid."""
     # Milestones of a contract that was never accepted stay pending.
     agreed = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
     milestones = Milestone.objects.filter(

@@ -11,6 +11,7 @@ from engagements.billing import (
     write_off_models,
 )
 from engagements.billing import models as billing
+from engagements.charges import models as charges
 from engagements.comments import models as comments
 from engagements.contracts import models as contracts
 from engagements.contracts import signing_models
@@ -45,6 +46,7 @@ __all__ = [
     "bank_models",
     "benchmark",
     "billing",
+    "charges",
     "clauses",
     "comments",
     "contracts",

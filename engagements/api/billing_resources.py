@@ -6,6 +6,7 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from engagements import access
@@ -13,6 +14,7 @@ from engagements.api.fields import Reference, Row, example
 from engagements.api.resources import EngagementFilter, Filter, IdFilter, Resource, UpdatedSince
 from engagements.billing.models import Invoice, InvoiceLine
 from engagements.billing.payment_models import Payment
+from engagements.charges.models import Charge
 
 
 class InvoiceLineSerializer(Row):
@@ -44,12 +46,16 @@ class InvoiceLineSerializer(Row):
     issued_on="2026-10-01",
     due_on="2026-10-15",
     corrects=None,
+    charge="",
     reason="",
     purchase_order="",
     lines=[],
 )
 class InvoiceSerializer(Row):
-    """An invoice or credit note. `amount_due` counts credits, payments and settlements."""
+    """An invoice or credit note. `amount_due` counts credits, payments and settlements.
+
+    `charge` is the kind of the charge that it bills beside the fee; empty otherwise.
+    """
 
     amounts = ("net", "tax", "gross", "amount_due")
     engagement = Reference()
@@ -58,6 +64,7 @@ class InvoiceSerializer(Row):
         source="balance.amount_due", max_digits=14, decimal_places=3, read_only=True
     )
     corrects = serializers.IntegerField(source="corrects_id", read_only=True, allow_null=True)
+    charge = serializers.SerializerMethodField()
     lines = InvoiceLineSerializer(many=True, read_only=True)
 
     class Meta:
@@ -77,10 +84,15 @@ class InvoiceSerializer(Row):
             "issued_on",
             "due_on",
             "corrects",
+            "charge",
             "reason",
             "purchase_order",
             "lines",
         )
+
+    @extend_schema_field(serializers.ChoiceField(choices=["", *Charge.Kind.values]))
+    def get_charge(self, row: Invoice) -> str:
+        return row.charge.kind if row.charge else ""
 
 
 class InvoicesFilter(Filter):
@@ -101,7 +113,9 @@ class Invoices(Resource):
 
     def rows(self) -> QuerySet[Any]:
         rows = access.rows_for(self.request.user, "Invoice")
-        return rows.select_related("engagement", "balance").prefetch_related("lines__invoice")
+        return rows.select_related("engagement", "balance", "charge").prefetch_related(
+            "lines__invoice"
+        )
 
 
 @example(

@@ -216,6 +216,7 @@ def _drafted_note(
         engagement=original.engagement,
         contract_version=original.contract_version,
         audit_order=original.audit_order,
+        charge=original.charge,
         customer=original.customer,
         currency=original.currency,
         net=net,

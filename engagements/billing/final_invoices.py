@@ -1,4 +1,7 @@
-"""Prepayment invoices, and the final invoice that lists and deducts them."""
+"""Prepayment invoices, and the final invoice that lists and deducts them.
+
+The invoice of a charge is neither.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def facts_of(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
 
 
 def _type(invoice: Invoice, lines: Sequence[InvoiceLine]) -> str:
-    if invoice.kind != Invoice.Kind.INVOICE:
+    if invoice.kind != Invoice.Kind.INVOICE or invoice.charge_id:
         return INVOICE
     if all(line.condition in BEFORE_DELIVERY for line in lines):
         return PREPAYMENT
@@ -58,7 +61,10 @@ Parts = list[tuple[InvoiceLine, Decimal, Decimal]]
 def _earlier(invoice: Invoice) -> Iterator[tuple[Invoice, Parts]]:
     """Earlier invoices with each line's net and tax that is not credited."""
     rows = Invoice.objects.filter(
-        engagement=invoice.engagement_id, kind=Invoice.Kind.INVOICE, state=Invoice.State.ISSUED
+        engagement=invoice.engagement_id,
+        charge__isnull=True,
+        kind=Invoice.Kind.INVOICE,
+        state=Invoice.State.ISSUED,
     ).exclude(pk=invoice.pk)
     for row in rows.prefetch_related("lines__credit_lines__invoice").order_by("issued_at", "pk"):
         parts = [(line, *_left(line)) for line in row.lines.all()]

@@ -7,6 +7,7 @@
      "buyer": {"name", "address", "country", "vat_id", "email"}, "buyer_reference": str,
      "engagement": {"reference", "title"},
      "contract": {"version", "digest"}|null, "audit_order": {"version", "digest"}|null,
+     "charge": ""|"repeat"|"maintenance"|"convenience"|"cause",
      "contact": {"name", "phone", "email"}, "purchase_order": str,
      "type": "invoice"|"prepayment"|"final",
      "delivered": [{"title", "net"}],
@@ -75,6 +76,7 @@ def compose(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
             "title": invoice.engagement.title,
         },
         **_agreement(terms),
+        "charge": invoice.charge.kind if invoice.charge else "",
         "payment_days": terms.payment_days,
         "locale": invoice.customer.locale,
         "e_invoice": wants_e_invoice(invoice.customer, invoice),
@@ -142,6 +144,8 @@ def _line(line: InvoiceLine, currency: str) -> dict[str, Any]:
 def _supplied_at(line: InvoiceLine) -> datetime | None:
     if line.milestone is not None:
         return line.milestone.released_at
+    if line.invoice.charge is not None:
+        return line.invoice.charge.decided_at
     return Audit.objects.get(engagement=line.invoice.engagement_id).delivered_at
 
 

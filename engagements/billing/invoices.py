@@ -16,6 +16,8 @@ from engagements.access import require_finance
 from engagements.audit.queries import unbilled_audits
 from engagements.billing import invoice_facts, issuing, postings
 from engagements.billing.models import Invoice, InvoiceLine
+from engagements.billing.reopening import reopen
+from engagements.charges.models import Charge
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.text import strip_invisible
@@ -86,32 +88,39 @@ def draft_order(*, order: AuditOrder, by: User) -> Invoice:
         raise ApplicationError(
             "The customer has not accepted this audit order.", code="invoice.order_not_accepted"
         )
-    billed_on = order_billed_on(row)
-    if billed_on is not None:
+    known = billed_on(row)
+    if known is not None:
         raise ApplicationError(
-            f"This order is billed on {billed_on.reference}. Waive the part that was credited, "
+            f"This order is billed on {known.reference}. Waive the part that was credited, "
             "or credit the rest to bill the order again.",
             code="invoice.order_billed",
         )
-    tax = row.gross - row.price
-    invoice = Invoice(
-        engagement=engagement,
-        audit_order=row,
-        customer=engagement.customer,
-        currency=row.currency,
-        net=row.price,
-        tax=tax,
-        gross=row.gross,
-        drafted_by=by,
+    return draft_of_one_line(
+        Invoice(
+            engagement=engagement,
+            audit_order=row,
+            customer=engagement.customer,
+            currency=row.currency,
+            net=row.price,
+            tax=row.gross - row.price,
+            drafted_by=by,
+        ),
+        title="Audit",
+        tax_rate_percent=row.tax_rate_percent,
     )
+
+
+def draft_of_one_line(invoice: Invoice, *, title: str, tax_rate_percent: Decimal) -> Invoice:
+    """Save a draft whose only line has its net and tax."""
+    invoice.gross = invoice.net + invoice.tax
     validation.save_validated(invoice)
     line = InvoiceLine(
         invoice=invoice,
         position=1,
-        title="Audit",
-        net=row.price,
-        tax_rate_percent=row.tax_rate_percent,
-        tax=tax,
+        title=title,
+        net=invoice.net,
+        tax_rate_percent=tax_rate_percent,
+        tax=invoice.tax,
     )
     validation.save_validated(line)
     return invoice
@@ -191,6 +200,8 @@ def issue(*, invoice: Invoice, by: User, expected_version: str | None = None) ->
         validation.save_validated(milestone)
     issuing.record_issued(row, engagement, by)
     postings.invoice_issued(row)
+    if row.charge_id:
+        reopen(engagement, reason="a charge was invoiced", by=by)
     return row
 
 
@@ -244,10 +255,19 @@ def _require_undrafted(milestone: Milestone) -> None:
 
 
 def _require_billable(line: InvoiceLine, engagement: Engagement) -> None:
-    if line.milestone is None:
-        _require_order_due(engagement)
-    else:
+    if line.milestone is not None:
         _require_released(line.milestone)
+    elif line.invoice.charge is not None:
+        _require_approved(line.invoice.charge)
+    else:
+        _require_order_due(engagement)
+
+
+def _require_approved(charge: Charge) -> None:
+    if charge.state != Charge.State.APPROVED:
+        raise ApplicationError(
+            f"“{charge.title}” was cancelled. Discard the draft.", code="invoice.charge_not_due"
+        )
 
 
 def _require_order_due(engagement: Engagement) -> None:
@@ -259,9 +279,9 @@ def _require_order_due(engagement: Engagement) -> None:
         )
 
 
-def order_billed_on(order: AuditOrder) -> Invoice | None:
-    """The issued invoice of the order that is not credited in full."""
-    for invoice in order.invoices.filter(kind=Invoice.Kind.INVOICE, state=State.ISSUED):
+def billed_on(row: AuditOrder | Charge) -> Invoice | None:
+    """The issued invoice of an order or a charge that is not credited in full."""
+    for invoice in row.invoices.filter(kind=Invoice.Kind.INVOICE, state=State.ISSUED):
         notes = invoice.credit_notes.filter(state=State.ISSUED)
         if (notes.aggregate(net=Sum("net"))["net"] or 0) < invoice.net:
             return invoice

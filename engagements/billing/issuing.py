@@ -26,7 +26,9 @@ SERIES = {Kind.INVOICE: "INV", Kind.CREDIT_NOTE: "CN"}
 def reload(invoice: Invoice, engagement: Engagement) -> Invoice:
     """Reload an invoice after its engagement was locked."""
     row = (
-        Invoice.objects.select_related("contract_version", "audit_order", "customer", "corrects")
+        Invoice.objects.select_related(
+            "contract_version", "audit_order", "charge", "customer", "corrects"
+        )
         .prefetch_related("lines__milestone__contract_version")
         .filter(pk=invoice.pk)
         .first()

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from benchmarks.triggers import CHANGES, Protect, ReadOnly
 from engagements.billing.triggers import CHECK_CREDIT, CHECK_ISSUE, CHECK_LINE, USE_NUMBERS
+from engagements.charges.models import Charge
 from engagements.common.money import format_money
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
@@ -81,6 +82,9 @@ class Invoice(models.Model):
     )
     audit_order = models.ForeignKey(
         AuditOrder, on_delete=models.PROTECT, null=True, blank=True, related_name="invoices"
+    )
+    charge = models.ForeignKey(
+        Charge, on_delete=models.PROTECT, null=True, blank=True, related_name="invoices"
     )
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="invoices")
     currency = models.CharField(max_length=3)
@@ -164,6 +168,11 @@ class Invoice(models.Model):
                 violation_error_message="An invoice bills a contract or an audit order.",
             ),
             models.CheckConstraint(
+                condition=Q(charge__isnull=True) | Q(contract_version__isnull=False),
+                name="invoice_of_a_charge_names_its_contract",
+                violation_error_message="A charge is billed by its contract.",
+            ),
+            models.CheckConstraint(
                 condition=Q(kind="invoice", corrects__isnull=True, reason="")
                 | (Q(kind="credit_note", corrects__isnull=False) & ~Q(reason="")),
                 name="credit_note_corrects_an_invoice",
@@ -220,7 +229,7 @@ class Invoice(models.Model):
 class InvoiceLine(models.Model):
     """A milestone on an invoice, or on a credit note the credited part of a line.
 
-    The line of an audit order has no milestone.
+    The line of an audit order or of a charge has no milestone.
 
     `tax` is the line's share of the invoice's tax, so that lines add up to their invoice.
     """
@@ -265,8 +274,10 @@ class InvoiceLine(models.Model):
 
     @property
     def condition(self) -> str:
-        """The condition of its milestone; an audit order is billed on delivery."""
-        return self.milestone.condition if self.milestone else ReleaseCondition.AUDIT_DELIVERED
+        """The condition of its milestone, of an audit order its delivery, of a charge none."""
+        if self.milestone is not None:
+            return self.milestone.condition
+        return "" if self.invoice.charge_id else ReleaseCondition.AUDIT_DELIVERED
 
 
 class InvoiceBalance(models.Model):

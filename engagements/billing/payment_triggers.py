@@ -211,6 +211,7 @@ CHECK_OVERPAYMENT = Trigger(
         SELECT 1 FROM engagements_settlement settlement
         JOIN engagements_contractversion contract ON contract.id = settlement.contract_version_id
         WHERE contract.engagement_id = invoice.engagement_id AND settlement.state <> 'voided'
+            AND invoice.charge_id IS NULL
     ) THEN
         {refuse("payment.settled", "The settlement of a contract refunds its payments.")}
     END IF;
@@ -259,7 +260,7 @@ CHECK_RETURN = Trigger(
 
 
 def limit_refunds(*, engagement: str, operation: Operation, condition: Condition) -> Trigger:
-    """A trigger that refuses refunds of an engagement beyond its confirmed payments.
+    """A trigger that refuses refunds of an engagement beyond its confirmed payments of the fee.
 
     `engagement` is the SQL that finds the engagement's id. Its row is locked, as the services do
     first of all: of two refunds at once the second sees the first.
@@ -275,7 +276,7 @@ def limit_refunds(*, engagement: str, operation: Operation, condition: Condition
     PERFORM 1 FROM engagements_engagement WHERE id = about FOR NO KEY UPDATE;
     SELECT coalesce(sum(payment.amount), 0) INTO received FROM engagements_payment payment
         JOIN engagements_invoice invoice ON invoice.id = payment.invoice_id
-        WHERE invoice.engagement_id = about AND {CONFIRMED};
+        WHERE invoice.engagement_id = about AND invoice.charge_id IS NULL AND {CONFIRMED};
     SELECT coalesce(sum(settlement.refund), 0) INTO refunded FROM engagements_settlement settlement
         JOIN engagements_contractversion contract ON contract.id = settlement.contract_version_id
         WHERE contract.engagement_id = about AND settlement.state IN ('paying', 'paid');

@@ -138,8 +138,8 @@ def require_confirmed(payments: QuerySet[Payment]) -> None:
 
 
 def confirmed_total(engagement: Engagement) -> Decimal:
-    """The payments of an engagement that may be refunded, gross."""
-    rows = Payment.objects.filter(invoice__engagement=engagement)
+    """The payments of an engagement that a settlement may refund, gross."""
+    rows = Payment.objects.filter(invoice__engagement=engagement, invoice__charge__isnull=True)
     total, waiting = (
         group.aggregate(total=Sum("amount"))["total"] or Decimal(0)
         for group in (rows, unconfirmed(rows))
@@ -264,9 +264,11 @@ def recent_payments(limit: int = 10) -> list[Payment]:
 
 
 def payments_of(contract: ContractVersion) -> list[Payment]:
-    """All payments of a contract's engagement, by date."""
+    """The payments of a contract's fee, by date."""
     return list(
-        Payment.objects.filter(invoice__engagement=contract.engagement_id)
+        Payment.objects.filter(
+            invoice__engagement=contract.engagement_id, invoice__charge__isnull=True
+        )
         .select_related(
             "invoice",
             "recorded_by",

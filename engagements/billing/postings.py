@@ -21,7 +21,7 @@ from engagements.engagement.models import Engagement
 from engagements.ledger import chart, effects, posting
 from engagements.ledger.effects import Effect
 from engagements.ledger.models import Entry
-from engagements.ledger.positions import Positions, positions_of
+from engagements.ledger.positions import Positions, positions_of, positions_of_charge
 from engagements.ledger.posting import LegDraft, post_effect
 
 NOTHING = Decimal(0)
@@ -29,10 +29,13 @@ NOTHING = Decimal(0)
 
 def invoice_issued(invoice: Invoice, *, document: Document | None = None) -> Entry | None:
     """Debit the gross to receivables."""
-    position = positions_of(invoice.engagement, invoice.currency)
-    effect = effects.billed(
-        position, net=invoice.net, tax=invoice.tax, is_met=_is_met(invoice.engagement)
-    )
+    position = position_of(invoice)
+    if invoice.charge_id:
+        effect = effects.charged(net=invoice.net, tax=invoice.tax)
+    else:
+        effect = effects.billed(
+            position, net=invoice.net, tax=invoice.tax, is_earned=_is_earned(invoice.engagement)
+        )
     key = f"{Entry.Kind.INVOICE_ISSUED}:invoice:{invoice.pk}"
     return post_effect(
         invoice.engagement, position, effect, key=key, dated_on=_issued_on(invoice), about=document
@@ -48,11 +51,14 @@ def credit_note_issued(
 ) -> Entry | None:
     """Reduce receivables by a credit note.
 
-    After the target was met, `audit` (net) reduces the audit's revenue, and `billed_again` none.
+    Once the fee is earned, `audit` (net) reduces the audit's revenue, and `billed_again` none.
     """
-    position = positions_of(note.engagement, note.currency)
-    effect = effects.credited(position, net=note.net, tax=note.tax)
-    if _is_met(note.engagement):
+    position = position_of(note)
+    if note.charge_id:
+        effect = effects.charged(net=-note.net, tax=-note.tax)
+    elif not _is_earned(note.engagement):
+        effect = effects.credited(position, net=note.net, tax=note.tax)
+    else:
         effect = effects.credited_after_met(
             position, net=note.net, tax=note.tax, audit=audit, billed_again=billed_again
         )
@@ -62,11 +68,21 @@ def credit_note_issued(
     )
 
 
-def _is_met(engagement: Engagement) -> bool:
+def position_of(invoice: Invoice) -> Positions:
+    """The positions from which a posting about an invoice is computed."""
+    if invoice.charge_id:
+        return positions_of_charge(invoice.currency)
+    return positions_of(invoice.engagement, invoice.currency)
+
+
+EARNED = ("engagement.met", "engagement.terminated")
+
+
+def _is_earned(engagement: Engagement) -> bool:
     # The ledger has no entry of a target that was met when nothing was left to recognise.
-    verbs = ("engagement.met", "engagement.missed", "engagement.resumed")
+    verbs = (*EARNED, "engagement.missed", "engagement.resumed")
     last = engagement.events.filter(verb__in=verbs).order_by("position").last()
-    return last is not None and last.verb == "engagement.met"
+    return last is not None and last.verb in EARNED
 
 
 def payment_received(payment: Payment) -> Entry | None:
@@ -108,7 +124,7 @@ def _post_payment(
 ) -> Entry | None:
     """Date it on the value date, or today if that month is closed."""
     invoice = payment.invoice
-    position = positions_of(invoice.engagement, invoice.currency)
+    position = position_of(invoice)
     effect, day = act(position, abs(payment.amount)), posting.open_day(payment.received_on)
     key = f"{kind}:payment:{payment.pk}"
     return post_effect(invoice.engagement, position, effect, key=key, dated_on=day)
@@ -127,7 +143,7 @@ def written_off(row: WriteOff) -> Entry | None:
     Bad debt reduces the output tax too.
     """
     invoice = row.invoice
-    position = positions_of(invoice.engagement, invoice.currency)
+    position = position_of(invoice)
     if row.kind == WriteOff.Kind.BAD_DEBT:
         tax = quantize(row.amount * invoice.tax / invoice.gross, invoice.currency)
         effect = effects.bad_debt(position, net=row.amount - tax, tax=tax)
@@ -144,7 +160,7 @@ def write_off_reversed(row: WriteOff) -> Entry | None:
     invoice = row.invoice
     entry = Entry.objects.get(key=f"{Entry.Kind.WRITTEN_OFF}:write_off:{row.pk}")
     effect = {leg.account.code: -leg.amount for leg in entry.legs.select_related("account")}
-    position = positions_of(invoice.engagement, invoice.currency)
+    position = position_of(invoice)
     key = f"{Entry.Kind.WRITE_OFF_REVERSED}:write_off:{row.pk}"
     return post_effect(invoice.engagement, position, effect, key=key, dated_on=timezone.localdate())
 

@@ -90,6 +90,22 @@ CHECK_CREDIT = Trigger(
     """,
 )
 
+
+def billed_once(column: str, code: str, message: str) -> str:
+    """The statement that refuses a line where another invoice bills the same order or charge."""
+    return f"""IF EXISTS (
+            SELECT 1 FROM engagements_invoiceline line
+            JOIN engagements_invoice other ON other.id = line.invoice_id
+            WHERE other.{column} = parent.{column} AND line.corrects_id IS NULL
+            AND line.net > (
+                SELECT coalesce(sum(credit.net), 0) FROM engagements_invoiceline credit
+                JOIN engagements_invoice note ON note.id = credit.invoice_id
+                WHERE credit.corrects_id = line.id AND note.state = 'issued')
+        ) THEN
+            {refuse(code, message)}
+        END IF;"""
+
+
 # Invoice and milestone are locked: a line never slips onto an invoice that is being issued, and
 # two drafts never collect the same milestone. An amendment leaves what was released before with
 # the version that released it, so one invoice may collect milestones of both.
@@ -131,17 +147,24 @@ CHECK_LINE = Trigger(
             AND price = NEW.net AND currency = parent.currency) THEN
             {refuse("invoiceline.order", "An accepted audit order is billed at its price.")}
         END IF;
-        IF EXISTS (
-            SELECT 1 FROM engagements_invoiceline line
-            JOIN engagements_invoice other ON other.id = line.invoice_id
-            WHERE other.audit_order_id = parent.audit_order_id AND line.corrects_id IS NULL
-            AND line.net > (
-                SELECT coalesce(sum(credit.net), 0) FROM engagements_invoiceline credit
-                JOIN engagements_invoice note ON note.id = credit.invoice_id
-                WHERE credit.corrects_id = line.id AND note.state = 'issued')
-        ) THEN
-            {refuse("invoiceline.order_once", "An audit order is billed by one invoice.")}
+        {
+        billed_once(
+            "audit_order_id", "invoiceline.order_once", "An order is billed by one invoice."
+        )
+    }
+        RETURN NEW;
+    END IF;
+    IF parent.charge_id IS NOT NULL THEN
+        PERFORM 1 FROM engagements_charge WHERE id = parent.charge_id FOR UPDATE;
+        IF NEW.milestone_id IS NOT NULL OR NOT EXISTS (
+            SELECT 1 FROM engagements_charge charge
+            JOIN engagements_contractversion contract ON contract.id = charge.contract_version_id
+            WHERE charge.id = parent.charge_id AND charge.state = 'approved'
+            AND charge.engagement_id = parent.engagement_id AND charge.amount = NEW.net
+            AND contract.currency = parent.currency) THEN
+            {refuse("invoiceline.charge", "An approved charge is billed at its amount.")}
         END IF;
+        {billed_once("charge_id", "invoiceline.charge_once", "A charge is billed by one invoice.")}
         RETURN NEW;
     END IF;
     PERFORM 1 FROM engagements_milestone WHERE id = NEW.milestone_id FOR UPDATE;

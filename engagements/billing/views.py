@@ -84,7 +84,7 @@ class _AuditRow:
     def of(cls, audit: Audit) -> _AuditRow:
         order = live_order(audit.engagement)
         is_accepted = order is not None and order.state == AuditOrder.State.ACCEPTED
-        if order is None or not is_accepted or invoices.order_billed_on(order):
+        if order is None or not is_accepted or invoices.billed_on(order):
             order = None
         drafts = order.invoices.filter(state=Invoice.State.DRAFT).exists() if order else False
         return cls(audit, WaiveForm(auto_id=f"id_{audit.pk}_%s"), order, drafts)

@@ -88,8 +88,12 @@ def written_off_alone(invoice: Invoice) -> Decimal:
 
 
 def reverse_all(*, engagement: Engagement, reason: str) -> None:
-    """End the write-offs of a locked engagement: its settlement counts all payments."""
-    _reverse(WriteOff.objects.filter(invoice__engagement=engagement), reason)
+    """End the write-offs of a locked engagement: its settlement counts all payments.
+
+    Those of charges stay.
+    """
+    fee = WriteOff.objects.filter(invoice__engagement=engagement, invoice__charge__isnull=True)
+    _reverse(fee, reason)
 
 
 def reverse_overpaid(*, invoice: Invoice, reason: str) -> None:

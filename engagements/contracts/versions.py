@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING
 
 from django.db.models import Prefetch, QuerySet
+from django.utils import timezone
 
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.signing_models import Acceptance
@@ -32,6 +34,14 @@ def sealed_contracts(*engagements: Engagement) -> QuerySet[ContractVersion]:
         .select_related("benchmark", "engagement__customer", "signatory")
         .prefetch_related(Prefetch("acceptances", queryset=acceptances), "pauses")
     )
+
+
+def agreed_on(engagement: Engagement) -> date:
+    """The day on which both parties had accepted the first version of a contract in force."""
+    agreed = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
+    first = engagement.contracts.filter(state__in=agreed).order_by("number").first()
+    assert first is not None  # a contract is in force
+    return max(timezone.localdate(row.accepted_at) for row in first.acceptances.all())
 
 
 def acceptance_of(contract: ContractVersion, party: Party) -> Acceptance | None:

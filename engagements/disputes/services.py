@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from engagements import access
 from engagements.billing import reopening
+from engagements.charges.models import LIVE
 from engagements.common import links, validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
@@ -198,6 +199,10 @@ def reimburse(*, dispute: MeasurementDispute, reference: str, by: User) -> Measu
     if not row.owes_reimbursement:
         raise ApplicationError(
             "No party owes the cost of this repeat.", code="dispute.nothing_to_reimburse"
+        )
+    if row.charges.filter(state__in=LIVE).exists():
+        raise ApplicationError(
+            "The cost of this repeat is charged by an invoice of its own.", code="dispute.charged"
         )
     row.reimbursement = validation.text(reference, noun="The reference")
     validation.save_validated(row)

@@ -3,6 +3,7 @@
     before    repeat     then
     active    met        the target is met
     missed    met        the settlement is overturned: milestones are billed as after a met target
+    terminated met       the termination is undone, and the target is met
     met       other      the work continues; after its last day or attempt it is settled,
                          unless the repeat of another attempt met the target
     missed    other      the settlement is overturned and the work continues, if no attempt is final
@@ -45,6 +46,7 @@ from engagements.runs.outcomes import DISQUALIFICATIONS_FOR_CAUSE
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import live_settlements
+from engagements.terminations import services as terminations
 
 State = Settlement.State
 OVERTURNED = "The repeat of a disputed acceptance run met the target."
@@ -63,6 +65,8 @@ def apply(dispute: MeasurementDispute, *, by: User) -> None:
     is_met = dispute.new_verdict == Verdict.MET
     if is_met and engagement.stage == Stage.ACTIVE:
         attempts.meet_by_repeat(engagement, contract, run)
+    elif is_met and engagement.stage == Stage.TERMINATED:
+        terminations.undo(engagement, contract, run, by=by)
     elif not is_met and engagement.stage == Stage.MET:
         if run.final_at and not _met_by_another(run):
             _undo_met(engagement, contract, run)

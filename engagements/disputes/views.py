@@ -18,6 +18,8 @@ from benchmarks.limits import limits
 from benchmarks.models import place_of_records
 from engagements import access
 from engagements.access import actor
+from engagements.charges import services as charges
+from engagements.charges.models import LIVE
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.common.uploads import takes_files
@@ -38,7 +40,7 @@ from engagements.runs.summary import record_of
 
 MOST_BYTES = limits().record_bytes + services.MOST_ATTACHMENT_BYTES
 ACTS = ("raise", "message", "repeat", "withdraw", "decide", "release")
-FINANCE_ACTS = ("book", "reimburse")
+FINANCE_ACTS = ("book", "charge", "reimburse")
 
 
 @takes_files(up_to_bytes=MOST_BYTES)
@@ -60,13 +62,16 @@ def workbench(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 @finance_page
 @require_POST
 def finance(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
-    """Book a repeat after the refund was sent, or record that its cost was reimbursed."""
+    """Book a repeat after the refund was sent; charge its cost, or record a reimbursement."""
     run = _run(request, reference, pk)
     dispute, act = run.disputes.first(), request.POST.get("act", "")
     if act not in FINANCE_ACTS or dispute is None:
         raise Http404("No such act.")
     form = ReimburseForm(request.POST) if act == "reimburse" else None
     with errors_shown(request):
+        if act == "charge":
+            row = charges.propose_repeat(dispute=dispute, by=actor(request))
+            return redirect("charge", pk=row.pk)
         if form is None:
             verdicts.book(dispute=dispute, by=actor(request))
         elif form.is_valid():
@@ -169,6 +174,8 @@ def _rights(
         and not is_consultant
         and services.awaits_source(dispute),
         "is_finance": access.is_finance(user),
+        "charge": dispute.charges.filter(state__in=LIVE).first(),
+        "may_charge": dispute.cost_bearer == MeasurementDispute.Party.CUSTOMER,
         "may_book": access.is_finance(user)
         and not second_person.is_missing(
             by=user, others=[dispute.booking_proposed_by_id], subject=dispute.subject

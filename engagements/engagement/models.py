@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from benchmarks.triggers import FSM
-from engagements.engagement.triggers import CHECK_BALANCE, CHECK_REPEAT
+from engagements.engagement.triggers import CHECK_BALANCE, CHECK_REPEAT, CHECK_TERMINATION
 from engagements.people.models import Customer, User
 
 
@@ -23,6 +23,7 @@ class Stage(models.TextChoices):
     ACTIVE = "active", "Active"
     MET = "met", "Target met"
     MISSED = "missed", "Target missed"
+    TERMINATED = "terminated", "Terminated"
     CLOSED = "closed", "Closed"
     REDIRECTED = "redirected", "Redirected"
     DECLINED = "declined", "Declined"
@@ -37,12 +38,13 @@ MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
         ),
         Stage.AUDITED: frozenset({Stage.OFFERED, Stage.CANCELLED}),
         Stage.OFFERED: frozenset({Stage.ACTIVE, Stage.AUDITED, Stage.CANCELLED}),
-        Stage.ACTIVE: frozenset({Stage.MET, Stage.MISSED, Stage.CANCELLED}),
+        Stage.ACTIVE: frozenset({Stage.MET, Stage.MISSED, Stage.TERMINATED, Stage.CANCELLED}),
         # Back by the repeat of a disputed acceptance run.
         Stage.MET: frozenset({Stage.CLOSED, Stage.ACTIVE, Stage.MISSED}),
         Stage.MISSED: frozenset({Stage.CLOSED, Stage.MET, Stage.ACTIVE}),
+        Stage.TERMINATED: frozenset({Stage.CLOSED, Stage.MET}),
         # Reopened when the bank returns a refund.
-        Stage.CLOSED: frozenset({Stage.MET, Stage.MISSED}),
+        Stage.CLOSED: frozenset({Stage.MET, Stage.MISSED, Stage.TERMINATED}),
         Stage.REDIRECTED: frozenset(),
         Stage.DECLINED: frozenset(),
         Stage.CANCELLED: frozenset(),
@@ -79,6 +81,7 @@ class Engagement(models.Model):
             FSM("stage", MOVES),
             CHECK_BALANCE,
             CHECK_REPEAT,
+            CHECK_TERMINATION,
         ]
 
     def __str__(self) -> str:

@@ -1,4 +1,7 @@
-"""Keep engagements open while their ledger is not balanced, and verdicts until a repeat."""
+"""Keep engagements open while their ledger is not balanced, and verdicts until a repeat.
+
+A contract is terminated by an approved charge.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,7 @@ CHECK_REPEAT = Trigger(
     condition=pgtrigger.Condition(
         "OLD.stage = 'met' AND NEW.stage IN ('active', 'missed')"
         " OR OLD.stage = 'missed' AND NEW.stage IN ('active', 'met')"
+        " OR OLD.stage = 'terminated' AND NEW.stage = 'met'"
     ),
     func=f"""
     IF NOT EXISTS (
@@ -46,6 +50,22 @@ CHECK_REPEAT = Trigger(
         AND repeat_verdict <> '' AND (repeat_verdict = 'met') = (NEW.stage = 'met')
     ) THEN
         {refuse("engagement.repeat", "Only the repeat of an acceptance run undoes a verdict.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+CHECK_TERMINATION = Trigger(
+    name="termination",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Condition("NEW.stage = 'terminated' AND OLD.stage = 'active'"),
+    func=f"""
+    IF NOT EXISTS (
+        SELECT 1 FROM engagements_charge WHERE engagement_id = NEW.id AND state = 'approved'
+        AND kind IN ('convenience', 'cause')
+    ) THEN
+        {refuse("engagement.termination", "A contract ends by an approved termination.")}
     END IF;
     RETURN NEW;
     """,

@@ -11,6 +11,7 @@ from django.urls import reverse
 from engagements.billing import csv_confirmations, payments, reversals
 from engagements.billing.payment_models import Payment
 from engagements.billing.write_off_models import WriteOff
+from engagements.charges.models import Charge
 from engagements.finance import closing_checklist, grants
 
 
@@ -26,11 +27,24 @@ class Approval:
 
 
 def waiting() -> list[Approval]:
-    """Write-offs, reversals, payments keyed by hand, CSV files, months and roles, by kind."""
+    """Charges, write-offs, reversals, payments keyed by hand, CSV files, months and roles."""
     return [
-        *(*_write_offs(), *_reversals(), *_payments(), *_bank_files()),
+        *(*_charges(), *_write_offs(), *_reversals(), *_payments(), *_bank_files()),
         *(*_months(), *_roles()),
     ]
+
+
+def _charges() -> Iterator[Approval]:
+    rows = Charge.objects.filter(state=Charge.State.PROPOSED).order_by("pk")
+    for row in rows.select_related("engagement", "contract_version", "proposed_by"):
+        step = "Termination to confirm" if row.is_termination else "Charge to approve"
+        yield Approval(
+            f"{row.title} of {row.engagement.reference}",
+            f"{step}, proposed by {row.proposed_by}",
+            reverse("charge", args=[row.pk]),
+            row.amount,
+            row.currency,
+        )
 
 
 def _write_offs() -> Iterator[Approval]:

@@ -9,11 +9,12 @@ from decimal import Decimal
 from django.db import transaction
 from django.urls import reverse
 
-from engagements.billing import csv_confirmations
+from engagements.billing import charge_invoices, csv_confirmations
 from engagements.billing.bank_models import BankLine
 from engagements.billing.milestones import milestones_to_bill
 from engagements.billing.models import Invoice
 from engagements.billing.write_off_models import WriteOff
+from engagements.charges.models import Charge
 from engagements.common import links
 from engagements.finance.receivables import vat_checks, vat_figures
 from engagements.ledger import chart, periods
@@ -49,6 +50,8 @@ def checks(month: dt.date) -> list[Check]:
     proposed = Settlement.objects.filter(
         state=Settlement.State.PROPOSED, proposed_at__date__lte=last
     )
+    charges = Charge.objects.filter(state=Charge.State.PROPOSED, proposed_at__date__lte=last)
+    to_bill = charge_invoices.charges_to_bill().filter(decided_at__date__lte=last)
     differing = [row for row in vat_checks(vat_figures(month, last), month, last) if not row.agrees]
     suspense = in_suspense(month)
     period = f"?first={month:%Y-%m}&last={month:%Y-%m}"
@@ -58,6 +61,8 @@ def checks(month: dt.date) -> list[Check]:
         Check("Suspense balances to explain", len(suspense), _suspense_page(suspense)),
         Check("Draft invoices to issue or discard", drafts.count(), reverse("to-bill")),
         Check("Released milestones to bill", released.count(), reverse("to-bill")),
+        Check("Charges to approve or void", charges.count(), reverse("charges")),
+        Check("Charges to bill", to_bill.count(), reverse("charges")),
         Check("Write-offs to approve or void", losses.count(), reverse("finance")),
         Check("Settlements to approve or void", proposed.count(), reverse("settlements")),
         Check("VAT that differs from the ledger", len(differing), reverse("vat") + period),

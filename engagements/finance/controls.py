@@ -23,6 +23,7 @@ REVERSALS = "tests/engagements/billing/test_reversals.py"
 REVENUE = "tests/engagements/ledger/test_revenue.py"
 CLOSING = "tests/engagements/ledger/test_closing_months.py"
 CSV = "tests/engagements/payouts/test_csv_confirmations.py"
+CHARGES = "tests/engagements/charges/test_charges.py"
 STEALING = "tests/engagements/proofs/test_stealing.py"
 BY_SQL = "tests/engagements/proofs/test_stealing_by_sql.py"
 
@@ -73,6 +74,12 @@ PRINCIPLES = (
 )
 
 CONTROLS = (
+    Control(
+        "The proposer of a charge, or of a termination, does not approve it.",
+        "charge.same_person",
+        "charge.approved_by_another",
+        f"{CHARGES}::test_two_people_charge_and_the_database_holds_the_clause",
+    ),
     Control(
         "The proposer of a settlement does not approve it.",
         "settlement.same_person",

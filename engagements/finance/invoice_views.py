@@ -127,7 +127,7 @@ def discard(request: HttpRequest, pk: int) -> HttpResponse:
         invoices.discard(invoice=draft, by=actor(request))
     except ApplicationError as error:
         return _page(request, draft, error=error)
-    messages.success(request, "Draft discarded. Its milestones can be billed again.")
+    messages.success(request, "Draft discarded. What it billed can be drafted again.")
     return redirect("to-bill")
 
 

@@ -17,6 +17,7 @@ from engagements.billing import reversals
 from engagements.billing.balances import balance_of
 from engagements.billing.bank_models import BankLine
 from engagements.billing.payment_models import Payment
+from engagements.billing.postings import position_of
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.common.date_fields import DayField
 from engagements.common.errors import ApplicationError
@@ -24,7 +25,6 @@ from engagements.common.money import format_money
 from engagements.common.pages import UNPROCESSABLE
 from engagements.ledger import effects
 from engagements.ledger.models import Entry
-from engagements.ledger.positions import positions_of
 from engagements.page_access import finance_page
 from engagements.people import reauthentication
 from engagements.settlements.calculation import PlannedEntry
@@ -199,7 +199,7 @@ def planned_entries(rows: list[Payment]) -> list[PlannedEntry]:
     planned = []
     for payment in rows:
         invoice = payment.invoice
-        position = positions_of(invoice.engagement, invoice.currency)
+        position = position_of(invoice)
         is_exchanged = payment.bank_amount is not None
         act = effects.reversed_in_another_currency if is_exchanged else effects.reversed_payment
         effect = act(position, payment.amount)

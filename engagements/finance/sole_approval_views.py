@@ -16,6 +16,7 @@ from engagements.access import actor
 from engagements.billing.bank_models import BankImport
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.billing.write_off_models import WriteOff
+from engagements.charges.models import Charge
 from engagements.common.errors import ApplicationError
 from engagements.disputes.models import MeasurementDispute
 from engagements.ledger.period_models import Period, PeriodReopening
@@ -70,6 +71,10 @@ def _reversal(request: HttpRequest, pk: int) -> str:
     return reverse("reversal", args=[get_object_or_404(PaymentReversal, pk=pk).pk])
 
 
+def _charge(request: HttpRequest, pk: int) -> str:
+    return reverse("charge", args=[access.charge_for(request.user, pk).pk])
+
+
 # The page of each subject, by its kind: every step that needs two people has one.
 PAGES: dict[str, Callable[[HttpRequest, int], str]] = {
     "settlement": _settlement,
@@ -77,6 +82,7 @@ PAGES: dict[str, Callable[[HttpRequest, int], str]] = {
     "bank_import": _bank_import,
     "measurement_dispute": _dispute,
     OverpaymentRefund.KIND: _overpayment,
+    Charge.KIND: _charge,
     WriteOff.KIND: _invoice_of,
     PaymentReversal.KIND: _reversal,
     Period.KIND: _on("ledger-close", Period),

@@ -6,6 +6,7 @@ from engagements.billing import views as billing_views
 from engagements.finance import (
     bank_line_views,
     bank_views,
+    charge_views,
     closing_views,
     control_views,
     export_views,
@@ -79,6 +80,19 @@ urlpatterns = [
     path("bank/set-aside/", bank_line_views.set_aside_many, name="bank-set-aside-many"),
     path("bank/lines/<int:pk>/confirm/", bank_line_views.confirm_payment, name="bank-confirm"),
     path("bank/lines/<int:pk>/set-aside/", bank_line_views.set_aside, name="bank-set-aside"),
+    path("charges/", charge_views.charge_list, name="charges"),
+    path("charges/<int:pk>/", charge_views.charge_page, name="charge"),
+    path("charges/<int:pk>/approve/", charge_views.approve, name="charge-approve"),
+    path("charges/<int:pk>/bill/", charge_views.bill, name="charge-bill"),
+    path("charges/<int:pk>/end/", charge_views.end, name="charge-end"),
+    path(
+        "engagements/<slug:reference>/maintenance/",
+        charge_views.maintenance,
+        name="charge-maintenance",
+    ),
+    path(
+        "engagements/<slug:reference>/terminate/", charge_views.terminate, name="charge-terminate"
+    ),
     path("receivables/", receivable_views.aged, name="receivables"),
     path("vat/", receivable_views.vat, name="vat"),
     path("customers/<int:pk>/statement/", receivable_views.statement, name="customer-statement"),

@@ -74,7 +74,9 @@ def _settlement_vouchers(first: date, last: date) -> Iterator[tuple[str, Voucher
     numbers = _numbers(keys)
     items: dict[int, dict[str, Decimal]] = defaultdict(dict)
     refunded: dict[str, dict[str, Decimal]] = {}
-    legs = Leg.objects.filter(account__code=chart.RECEIVABLES, engagement__in=keys)
+    legs = Leg.objects.filter(
+        account__code=chart.RECEIVABLES, engagement__in=keys, entry__is_charge=False
+    )
     for key, entry, amount in legs.order_by("entry_id").values_list(
         "engagement", "entry__key", "amount"
     ):

@@ -25,6 +25,7 @@ REFUND_PAYABLE = "refund_payable"
 OUTPUT_TAX = "output_tax"
 AUDIT_REVENUE = "audit_revenue"
 FEE_REVENUE = "fee_revenue"
+CHARGE_REVENUE = "charge_revenue"
 MOVED_PAYMENTS = "moved_payments"
 EXCHANGE_POSITION = "exchange_position"
 WITHHOLDING = "withholding_tax"
@@ -58,6 +59,8 @@ CHART = (
     ChartLine(OUTPUT_TAX, "Output VAT", Kind.LIABILITY, "3800"),
     ChartLine(AUDIT_REVENUE, "Audit revenue", Kind.REVENUE, "4210"),
     ChartLine(FEE_REVENUE, "Fee revenue", Kind.REVENUE, "4200"),
+    # Repeats, maintenance and terminations: beside the fee.
+    ChartLine(CHARGE_REVENUE, "Revenue of charges", Kind.REVENUE, "4220"),
     # Zero over all engagements: each move debits one and credits another.
     ChartLine(MOVED_PAYMENTS, "Overpayments moved between invoices", Kind.ASSET, "1370"),
     # Payments in another currency than their invoice: one currency against the other.
@@ -84,6 +87,7 @@ SKR03 = {
     OUTPUT_TAX: "1770",
     AUDIT_REVENUE: "8210",
     FEE_REVENUE: "8200",
+    CHARGE_REVENUE: "8220",
     MOVED_PAYMENTS: "1590",
     EXCHANGE_POSITION: "1794",
     WITHHOLDING: "1549",

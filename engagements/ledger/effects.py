@@ -19,14 +19,15 @@ REVENUE_RULE = (
     "The audit is revenue on the day it is delivered; a contract that agrees a lower audit cost "
     "reduces it. The rest of the fee is revenue on the day the target is met, in full, whether it "
     "is billed and paid or not. Until then fees billed are deferred, and fees paid are a refund "
-    "liability."
+    "liability. A charge beside the fee is revenue when it is billed, and a termination makes the "
+    "released milestones revenue."
 )
 
 
-def billed(position: Positions, *, net: Decimal, tax: Decimal, is_met: bool) -> Effect:
+def billed(position: Positions, *, net: Decimal, tax: Decimal, is_earned: bool) -> Effect:
     """An invoice: it bills what is earned and unbilled first.
 
-    The rest is deferred, or after the target was met revenue (see `REVENUE_RULE`).
+    The rest is deferred, or where the fee is earned revenue (see `REVENUE_RULE`).
     """
     audit = min(position.debit(chart.AUDIT_UNBILLED), net)
     fee = min(position.debit(chart.FEES_UNBILLED), net - audit)
@@ -34,7 +35,16 @@ def billed(position: Positions, *, net: Decimal, tax: Decimal, is_met: bool) -> 
         chart.RECEIVABLES: net + tax,
         chart.AUDIT_UNBILLED: -audit,
         chart.FEES_UNBILLED: -fee,
-        chart.FEE_REVENUE if is_met else chart.FEES_DEFERRED: audit + fee - net,
+        chart.FEE_REVENUE if is_earned else chart.FEES_DEFERRED: audit + fee - net,
+        chart.OUTPUT_TAX: -tax,
+    }
+
+
+def charged(*, net: Decimal, tax: Decimal) -> Effect:
+    """The invoice of a charge; negative amounts are those of its credit note."""
+    return {
+        chart.RECEIVABLES: net + tax,
+        chart.CHARGE_REVENUE: -net,
         chart.OUTPUT_TAX: -tax,
     }
 
@@ -158,21 +168,21 @@ def audit_earned(position: Positions, earned: Decimal) -> Effect:
     return effect | {chart.AUDIT_UNBILLED: -unbilled, chart.REFUND_LIABILITY: left + unbilled}
 
 
-def met(position: Positions, *, unbilled: Decimal) -> Effect:
-    """The target was met: recognise the fee as revenue, billed or not (see `REVENUE_RULE`).
+def earned(position: Positions, *, unbilled: Decimal) -> Effect:
+    """The target was met, or the contract terminated: the fee is revenue (see `REVENUE_RULE`).
 
-    `unbilled` is the net of the contract that is not billed yet, the audit's included. What was
+    `unbilled` is the net that is due and not billed yet, the audit's included. What was
     credited of the audit, and is not billed again, no longer counts as its revenue.
     """
     deferred = position.credit(chart.FEES_DEFERRED)
     at_risk = position.credit(chart.REFUND_LIABILITY)
     rest = unbilled - position.debit(chart.AUDIT_UNBILLED)
-    earned, forgone = max(rest, NOTHING), max(-rest, NOTHING)
+    fee, forgone = max(rest, NOTHING), max(-rest, NOTHING)
     return {
         chart.FEES_DEFERRED: deferred,
         chart.REFUND_LIABILITY: at_risk,
-        chart.FEES_UNBILLED: earned,
-        chart.FEE_REVENUE: -deferred - at_risk - earned,
+        chart.FEES_UNBILLED: fee,
+        chart.FEE_REVENUE: -deferred - at_risk - fee,
         chart.AUDIT_UNBILLED: -forgone,
         chart.AUDIT_REVENUE: forgone,
     }

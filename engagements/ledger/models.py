@@ -59,7 +59,8 @@ class Entry(models.Model):
     """One business fact in the ledger, dated on its own day. Append-only.
 
     Lines of a bank statement have no engagement before they are assigned.
-    `key` identifies the fact, so that it is posted once. At commit a trigger checks that the
+    `key` identifies the fact, so that it is posted once. `is_charge`: it is about the invoice of a
+    charge, which the positions of the fee leave out. At commit a trigger checks that the
     entry has `leg_count` legs that add up to zero.
     """
 
@@ -77,6 +78,7 @@ class Entry(models.Model):
         AUDIT_WAIVED = "audit_waived", "Audit waived"
         TARGET_MET = "target_met", "Target met"
         TARGET_UNMET = "target_unmet", "Met target not confirmed"
+        TERMINATED = "terminated", "Contract terminated"
         SETTLEMENT_PROPOSED = "settlement_proposed", "Settlement proposed"
         SETTLEMENT_APPROVED = "settlement_approved", "Settlement approved"
         SETTLEMENT_PAYING = "settlement_paying", "Refund sent"
@@ -102,6 +104,7 @@ class Entry(models.Model):
         Document, on_delete=models.PROTECT, null=True, blank=True, related_name="entries"
     )
     leg_count = models.PositiveSmallIntegerField()
+    is_charge = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -110,6 +113,9 @@ class Entry(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["dated_on", "id"], name="entry_by_day"),
             models.Index(fields=["engagement", "dated_on", "id"], name="entry_of_engagement"),
+            models.Index(
+                fields=["engagement"], condition=Q(is_charge=True), name="entry_of_charge"
+            ),
         ]
         constraints: ClassVar = [
             models.CheckConstraint(

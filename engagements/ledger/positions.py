@@ -1,9 +1,12 @@
-"""An engagement's balances by account, from which the next posting is computed."""
+"""An engagement's balances by account, from which the next posting is computed.
+
+Charges have none: what is billed beside the fee changes nothing of the fee.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from django.db.models import F, Sum
@@ -11,17 +14,21 @@ from django.db.models import F, Sum
 from engagements.common.money import quantize
 from engagements.engagement.models import Engagement
 from engagements.ledger import chart
-from engagements.ledger.models import MonthTotal
+from engagements.ledger.models import Leg, MonthTotal
 
 NOTHING = Decimal(0)
 
 
 @dataclass(frozen=True)
 class Positions:
-    """Balances by account in one currency: debit positive, credit negative."""
+    """Balances by account in one currency: debit positive, credit negative.
+
+    `is_charge`: for postings about the invoice of a charge; all balances are zero.
+    """
 
     balances: Mapping[str, Decimal]
     currency: str
+    is_charge: bool = False
 
     def balance(self, account: str) -> Decimal:
         """The balance of an account; zero without postings."""
@@ -38,7 +45,7 @@ class Positions:
     def plus(self, effect: Mapping[str, Decimal]) -> Positions:
         """The balances after `effect`."""
         changed = {account: self.balance(account) + change for account, change in effect.items()}
-        return Positions(balances={**self.balances, **changed}, currency=self.currency)
+        return replace(self, balances={**self.balances, **changed})
 
     @property
     def audit_billed(self) -> Decimal:
@@ -66,10 +73,23 @@ class Positions:
 
 
 def positions_of(engagement: Engagement, currency: str) -> Positions:
-    """Read an engagement's balances. Lock the engagement before posting from them."""
+    """Read the balances of an engagement's fee. Lock the engagement before posting from them."""
     totals = (
         MonthTotal.objects.filter(engagement=engagement, currency=currency)
         .values_list("account__code")
         .annotate(balance=Sum(F("debit") - F("credit")))
     )
-    return Positions(balances=dict(totals), currency=currency)
+    beside = (
+        Leg.objects.filter(entry__engagement=engagement, entry__is_charge=True, currency=currency)
+        .order_by()
+        .values_list("account__code")
+        .annotate(balance=Sum("amount"))
+    )
+    charged = dict(beside)
+    balances = {code: balance - charged.get(code, NOTHING) for code, balance in totals}
+    return Positions(balances=balances, currency=currency)
+
+
+def positions_of_charge(currency: str) -> Positions:
+    """The positions for postings about the invoice of a charge."""
+    return Positions(balances={}, currency=currency, is_charge=True)

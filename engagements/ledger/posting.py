@@ -39,6 +39,7 @@ def post(
     legs: Sequence[LegDraft],
     key: str,
     document: Document | None = None,
+    is_charge: bool = False,
 ) -> Entry:
     """Post one entry under the engagement's lock, or without one. Idempotent by `key`.
 
@@ -65,6 +66,7 @@ def post(
         key=key,
         document=document,
         leg_count=len(drafts),
+        is_charge=is_charge,
     )
     _write_legs(entry, drafts)
     return entry
@@ -190,4 +192,5 @@ def post_effect(
         legs=[LegDraft(account, amount, position.currency) for account, amount in effect.items()],
         key=key,
         document=about,
+        is_charge=position.is_charge,
     )

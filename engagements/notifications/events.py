@@ -99,6 +99,19 @@ _TYPES: Final = (
         "engagement.ended_for_cause", "Contract ended for cause", _C, "See the engagement:",
         is_notice=True, for_lead=True,
     ),
+    EventType(
+        "engagement.terminated", "Contract terminated", _C, "See what is due:", is_notice=True,
+        for_lead=True,
+    ),
+    EventType(
+        "charge.proposed", "Charge proposed", _M, finance_title="Charge to approve",
+    ),
+    EventType(
+        "charge.approved", "Charge beside the fee", _M, "See the charge in the portal:",
+        for_lead=True,
+    ),
+    EventType("charge.voided", "Charge voided", _M),
+    EventType("charge.cancelled", "Charge cancelled", _M, _SEE),
     EventType("engagement.closed", "Engagement closed", _E),
     EventType(
         "engagement.reopened", "Engagement reopened", _M, for_lead=True,

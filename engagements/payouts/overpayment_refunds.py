@@ -25,7 +25,6 @@ from engagements.engagement.models import Engagement
 from engagements.event_log import events
 from engagements.ledger import effects
 from engagements.ledger.models import Entry
-from engagements.ledger.positions import positions_of
 from engagements.payouts import postings, refund_accounts, refunds
 from engagements.payouts.models import Transfer, TransferFile
 from engagements.payouts.overpayment_models import OverpaymentRefund
@@ -39,7 +38,7 @@ State = OverpaymentRefund.State
 
 def preview(*, invoice: Invoice, amount: Decimal) -> list[PlannedEntry]:
     """Return the ledger entries of refunding `amount`: when it is sent, and when it is paid."""
-    position = positions_of(invoice.engagement, invoice.currency)
+    position = payment_postings.position_of(invoice)
     about = invoice.engagement.reference
     return [
         PlannedEntry(Entry.Kind.PAYMENT_PAID_BACK, about, effects.paid_back(position, amount)),

@@ -210,7 +210,7 @@ def _page(
         "engagement": invoice.engagement,
         "overpaid": overpaid_amount(row),
         "remaining": remaining_overpayment(row, refund),
-        "is_settled": is_covered_by_settlement(invoice.engagement),
+        "is_settled": is_covered_by_settlement(invoice),
         "move_form": move_form or _move_form(invoice),
         "refund_form": refund_form or _refund_form(invoice),
         "has_open_invoices": eligible_invoices(invoice).exists(),

@@ -22,7 +22,6 @@ from engagements.engagement import stages
 from engagements.event_log import events
 from engagements.ledger import effects
 from engagements.ledger.models import Entry
-from engagements.ledger.positions import positions_of
 from engagements.payouts.queries import (
     eligible_invoices,
     is_covered_by_settlement,
@@ -36,10 +35,10 @@ Kind = Payment.Kind
 
 def preview_move(*, invoice: Invoice, to: Invoice, amount: Decimal) -> list[PlannedEntry]:
     """Return the ledger entries of moving `amount`: one for each invoice."""
-    source = positions_of(invoice.engagement, invoice.currency)
+    source = postings.position_of(invoice)
     out = effects.moved_out(source, amount)
-    is_one = invoice.engagement_id == to.engagement_id
-    target = source.plus(out) if is_one else positions_of(to.engagement, to.currency)
+    is_one = invoice.engagement_id == to.engagement_id and not to.charge_id
+    target = source.plus(out) if is_one and not invoice.charge_id else postings.position_of(to)
     kind = Entry.Kind.PAYMENT_MOVED
     return [
         PlannedEntry(kind, invoice.reference, out),
@@ -125,7 +124,7 @@ def withdraw(
 
 def require_overpaid(invoice: Invoice, amount: Decimal) -> None:
     """Require the invoice to be overpaid by `amount`, outside any settlement."""
-    if is_covered_by_settlement(invoice.engagement):
+    if is_covered_by_settlement(invoice):
         raise ApplicationError(
             f"The settlement of {invoice.engagement.reference} counts this payment and refunds it.",
             code="overpayment.covered_by_settlement",

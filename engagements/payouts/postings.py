@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import date
 
+from engagements.billing.postings import position_of
 from engagements.engagement.models import Engagement
 from engagements.ledger import chart, effects
 from engagements.ledger.effects import Effect
@@ -23,7 +24,7 @@ def overpayment_refund_paid(refund: OverpaymentRefund) -> Entry | None:
     """Post the bank's transfer of an overpayment, on its value date."""
     invoice = refund.invoice
     assert refund.valued_on is not None  # set when it was paid
-    position = positions_of(invoice.engagement, invoice.currency)
+    position = position_of(invoice)
     effect = effects.transferred(refund.amount)
     key = f"{Entry.Kind.OVERPAYMENT_REFUND_PAID}:overpayment_refund:{refund.pk}"
     day = open_day(refund.valued_on)
@@ -58,7 +59,7 @@ def settlement_returned(transfer: Transfer, *, dated_on: date) -> Entry | None:
 def overpayment_refund_returned(refund: OverpaymentRefund, *, dated_on: date) -> Entry | None:
     """Post a paid overpayment refund that a bank line returns to its invoice."""
     invoice = refund.invoice
-    position = positions_of(invoice.engagement, invoice.currency)
+    position = position_of(invoice)
     effect = effects.returned_overpayment(position, refund.amount)
     key = f"{Entry.Kind.REFUND_RETURNED}:overpayment_refund:{refund.pk}"
     day = open_day(dated_on)
@@ -69,7 +70,8 @@ def return_charged(match: TransferMatch, engagement: Engagement) -> Entry | None
     """Post the bank's charge on a returned refund; its line shows the remainder."""
     line = match.line
     effect = effects.moved(match.charges, source=chart.SUSPENSE, to=chart.BANK_CHARGES)
-    position = positions_of(engagement, line.currency)
+    refund = match.overpayment_refund
+    position = position_of(refund.invoice) if refund else positions_of(engagement, line.currency)
     key = f"{Entry.Kind.RETURN_CHARGED}:bank_line:{line.pk}:{match.pk}"
     day = open_day(line.valued_on)
     return post_effect(engagement, position, effect, key=key, dated_on=day)

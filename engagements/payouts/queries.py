@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from engagements.billing.balances import issued_invoices, open_invoices
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
-from engagements.engagement.models import Engagement, Stage
+from engagements.engagement.models import Stage
 from engagements.payouts.overpayment_models import OverpaymentRefund
 from engagements.settlements.queries import live_settlements
 
@@ -23,8 +23,11 @@ def overpaid_invoices() -> QuerySet[InvoiceWithBalance]:
     return (
         issued_invoices()
         .filter(open_amount__lt=Decimal(0))
-        .exclude(engagement__stage=Stage.MISSED)
-        .exclude(engagement__in=live_settlements().values("contract_version__engagement"))
+        .exclude(charge__isnull=True, engagement__stage=Stage.MISSED)
+        .exclude(
+            charge__isnull=True,
+            engagement__in=live_settlements().values("contract_version__engagement"),
+        )
         .order_by("-issued_on", "-pk")
     )
 
@@ -53,8 +56,11 @@ def remaining_overpayment(invoice: InvoiceWithBalance, refund: OverpaymentRefund
     return max(overpaid_amount(invoice) - proposed, Decimal(0))
 
 
-def is_covered_by_settlement(engagement: Engagement) -> bool:
-    """Whether the engagement's payments are refunded by its settlement alone."""
+def is_covered_by_settlement(invoice: Invoice) -> bool:
+    """Whether the invoice's payments are refunded by the engagement's settlement alone."""
+    if invoice.charge_id:
+        return False
+    engagement = invoice.engagement
     is_live = live_settlements().filter(contract_version__engagement=engagement).exists()
     return is_live or engagement.stage == Stage.MISSED
 

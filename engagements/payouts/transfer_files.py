@@ -65,7 +65,7 @@ def overpayment_blocking_reason(refund: OverpaymentRefund, *, by: User) -> str |
     if second_person.is_own(refund, by=by):
         return "You proposed this refund: another person of finance sends it."
     overpaid = overpaid_amount(balance_of(invoice))
-    if is_covered_by_settlement(invoice.engagement) or overpaid < refund.amount:
+    if is_covered_by_settlement(invoice) or overpaid < refund.amount:
         return "The refund exceeds the overpayment: void it."
     return _account_reason(invoice.engagement.customer, invoice.currency)
 

@@ -27,6 +27,7 @@ STAGE_LABELS: dict[str, str] = {
     Stage.ACTIVE: "In progress",
     Stage.MET: "Target met",
     Stage.MISSED: "Target missed",
+    Stage.TERMINATED: "Terminated",
     Stage.CLOSED: "Closed",
     Stage.REDIRECTED: "Redirected",
     Stage.DECLINED: "Declined",

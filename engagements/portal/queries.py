@@ -30,6 +30,7 @@ from engagements.payouts.queries import overpaid_invoices
 from engagements.people import bank_accounts
 from engagements.people.bank_accounts import BankAccount
 from engagements.people.signatories import signatories_of
+from engagements.portal.charges import ChargeRow, charges_of
 from engagements.runs.estimates import Estimate, binding_estimate
 from engagements.runs.models import EngagementRun
 from engagements.runs.outcomes import DISQUALIFICATIONS_FOR_CAUSE
@@ -74,6 +75,7 @@ class PortalEngagement:
     refund_to: BankAccount | None
     unanswered: int
     is_delivered: bool
+    charges: list[ChargeRow]
 
     @cached_property
     def documents(self) -> list[Document]:
@@ -147,7 +149,7 @@ class PortalEngagement:
     @property
     def owes(self) -> bool:
         """Whether an invoice is unpaid."""
-        return any(line.open_amount > 0 for line in self.milestones)
+        return any(row.open_amount > 0 for row in (*self.milestones, *self.charges))
 
     @property
     def handover_is_open(self) -> bool:
@@ -183,6 +185,7 @@ def portal_engagements(
     accounts = {customer: bank_accounts.current(customer) for customer in customers}
     answered = _answered(engagements)
     delivered = _delivered_handovers(engagements)
+    charges = charges_of(engagements)
     found = []
     for engagement in engagements:
         key = engagement.pk
@@ -203,6 +206,7 @@ def portal_engagements(
                 refund_to=accounts[engagement.customer] if settlement else None,
                 unanswered=len(Answer.Question.values) - answered[key] if key in answered else 0,
                 is_delivered=key in delivered,
+                charges=charges[key],
             )
         )
     return found

@@ -20,7 +20,11 @@ from engagements.templatetags.show import ratio
 US = "us"
 NOBODY = "nothing"
 YOU = "you"
-OPEN_INVOICE = "Pay the open invoice listed under milestones."
+OPEN_INVOICE = "Pay the open invoice."
+
+MORE_CAME_IN = (
+    "You paid more than invoiced. We refund the difference or move it to another invoice."
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ def next_step(page: PortalEngagement, *, can_sign: bool) -> Next:
         return _met_next(page, can_sign=can_sign)
     if stage == Stage.MISSED:
         return _missed_next(page)
+    if stage == Stage.TERMINATED:
+        return _terminated_next(page)
     if stage in (Stage.SCOPING, Stage.AUDITING) and page.unanswered:
         return _questions_next(page)
     texts = {
@@ -148,10 +154,15 @@ def _met_next(page: PortalEngagement, *, can_sign: bool) -> Next:
     if page.owes:
         return Next(YOU, OPEN_INVOICE, tone="doubt")
     if page.more_came_in:
-        return Next(
-            US,
-            "You paid more than invoiced. We refund the difference or move it to another invoice.",
-        )
+        return Next(US, MORE_CAME_IN)
+    return Next(US, "We issue the remaining invoices and close the engagement.")
+
+
+def _terminated_next(page: PortalEngagement) -> Next:
+    if page.owes:
+        return Next(YOU, OPEN_INVOICE, tone="doubt")
+    if page.more_came_in:
+        return Next(US, MORE_CAME_IN)
     return Next(US, "We issue the remaining invoices and close the engagement.")
 
 
@@ -200,6 +211,8 @@ def headline(page: PortalEngagement) -> str:
         return f"The target is met.{speed}"
     if stage == Stage.MISSED:
         return f"The target was missed. {_refunded(page.settlement)}"
+    if stage == Stage.TERMINATED:
+        return "The contract was terminated. What was due before stays due; nothing is refunded."
     if stage == Stage.CLOSED:
         return _closed(page)
     if page.audit is not None and stage in (Stage.AUDITED, Stage.REDIRECTED, Stage.DECLINED):
@@ -238,6 +251,8 @@ def _at_work(clock: BurnDown) -> str:
 
 
 def _closed(page: PortalEngagement) -> str:
+    if any(row.charge.is_termination and row.is_in_force for row in page.charges):
+        return "Closed. The contract was terminated, and what was due is paid."
     if page.settlement is not None:
         return "Closed. The target was missed and the settlement is paid."
     return "Closed. The target was met, and everything is delivered and paid."
@@ -251,6 +266,7 @@ POSITION = {
     Stage.ACTIVE: 3,
     Stage.MET: 4,
     Stage.MISSED: 4,
+    Stage.TERMINATED: 4,
     Stage.CLOSED: 6,
     Stage.REDIRECTED: 2,
     Stage.DECLINED: 2,
@@ -265,9 +281,13 @@ def steps(page: PortalEngagement) -> list[Step]:
     if stage in (Stage.REDIRECTED, Stage.DECLINED):
         labels = ["Scope", "Audit", "Redirected" if stage == Stage.REDIRECTED else "No contract"]
     else:
-        met = {Stage.MET: "Target met", Stage.MISSED: "Target missed"}
+        met = {
+            Stage.MET: "Target met",
+            Stage.MISSED: "Target missed",
+            Stage.TERMINATED: "Terminated",
+        }
         labels = ["Scope", "Audit", "Contract", "Work", met.get(stage, "Verdict"), "Closed"]
-    tone = {Stage.MET: "good", Stage.MISSED: "bad"}.get(stage, "live")
+    tone = {Stage.MET: "good", Stage.MISSED: "bad", Stage.TERMINATED: "doubt"}.get(stage, "live")
     now = POSITION[stage]
     state = ["done" if i < now else "now" if i == now else "ahead" for i in range(len(labels))]
     return [Step(label, state[i], tone) for i, label in enumerate(labels)]

@@ -51,6 +51,7 @@ def customers_turn_first(engagements: QuerySet[Engagement]) -> QuerySet[Engageme
         is_customers_turn=Q(Exists(offer))
         | (unanswered() & Q(stage__in=(Stage.SCOPING, Stage.AUDITING)))
         | Q(Exists(pause) | Exists(asked), stage=Stage.ACTIVE)
-        | Q((Exists(handover) & Exists(delivered)) | Exists(unpaid), stage=Stage.MET)
+        | Q(Exists(handover) & Exists(delivered), stage=Stage.MET)
+        | Q(Exists(unpaid), stage__in=(Stage.MET, Stage.TERMINATED))
         | Q(Exists(unpaid) | (Exists(refund) & ~Exists(account)), stage=Stage.MISSED)
     ).order_by("-is_customers_turn", "-opened_at", "-pk")

@@ -95,6 +95,7 @@ def situation_of(run: EngagementRun, *, today: date | None = None) -> Situation:
         is_disputed=_is_disputed(engagement),
         disqualified_before=sum(each.verdict == Verdict.DISQUALIFIED for each in counted),
         is_past=is_past and (is_ended or len(others) > len(earlier)),
+        is_terminated=engagement.stage == Stage.TERMINATED,
     )
 
 

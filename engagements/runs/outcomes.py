@@ -13,7 +13,9 @@ show its words. tests/engagements/runs/test_outcomes.py walks the table.
     disagreed          yes                           only if declared final
     invalid, failed    no                            no
 
-An attempt that does not end the work decides nothing; the time-box ends it otherwise. Noise alone
+An attempt that does not end the work decides nothing; the time-box ends it otherwise. Where the
+contract was terminated first, only a repeat that meets the target decides anything: it undoes
+the termination. Noise alone
 left a run inconclusive where its interval excludes the target (`explanations.is_noise`); with the
 target inside its interval the run is inconclusive on a quiet machine too, and counts.
 """
@@ -44,6 +46,7 @@ class Money(StrEnum):
     SETTLED = "settled"
     AFTER_TIME_BOX = "after_time_box"
     ON_HOLD = "on_hold"
+    TERMINATED = "terminated"
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Situation:
     `verdict` is a Decision, or the verdict of a repeat. `attempts_before` and `repeats_before`
     count earlier runs. `is_final`: the consultancy declared the attempt final. `is_past`: something
     else has ended the work since, or a later run was requested. `has_offer`: an amendment is on
-    offer.
+    offer. `is_terminated`: the contract was terminated since.
     """
 
     verdict: str
@@ -71,6 +74,7 @@ class Situation:
     is_disputed: bool = False
     disqualified_before: int = 0
     is_past: bool = False
+    is_terminated: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,8 @@ def outcome_of(situation: Situation) -> Outcome:
     repeats_noise = _repeats_noise(situation)
     attempt = situation.attempts_before + 1 if _counts(situation, repeats_noise) else None
     stage = _stage(situation, attempt)
+    if situation.is_terminated and stage != Stage.MET:
+        stage = Stage.TERMINATED
     money = _money(situation, stage)
     return Outcome(
         stage=stage,
@@ -133,6 +139,8 @@ def _stage(situation: Situation, attempt: int | None) -> Stage:
 def _money(situation: Situation, stage: Stage) -> Money:
     if stage == Stage.MET:
         return Money.RELEASED
+    if stage == Stage.TERMINATED:
+        return Money.TERMINATED
     if situation.is_past:
         return Money.NONE
     is_over = situation.today > situation.last_day
@@ -185,6 +193,8 @@ def _sentences(
         if situation.is_final and attempt != situation.attempts:
             said.append("The consultancy declared it final.")
         said.append(f"The target counts as missed. {REFUND}")
+    elif stage == Stage.TERMINATED:
+        said.append(_terminated(situation))
     elif situation.is_past:
         said.append("It decided nothing.")
     else:
@@ -210,6 +220,16 @@ def _disqualified(situation: Situation) -> str:
         "A kernel broke the rules of the benchmark again: the customer may end the contract for "
         "cause."
     )
+
+
+def _terminated(situation: Situation) -> str:
+    text = (
+        "The contract was terminated: released milestones stay due, with the part of the fee that "
+        "the contract names, and no settlement is made."
+    )
+    if not situation.is_disputed:
+        return text
+    return f"{text} The result is disputed: a repeat that meets the target undoes the termination."
 
 
 def _next(situation: Situation, attempt: int | None) -> str:

@@ -19,7 +19,7 @@ from engagements.ledger.posting import post_effect
 def target_met(contract: ContractVersion, *, dated_on: date) -> Entry | None:
     """Recognise the fee as revenue, billed or not (see `effects.REVENUE_RULE`)."""
     position = positions_of(contract.engagement, contract.currency)
-    effect = effects.met(position, unbilled=_unbilled(contract))
+    effect = effects.earned(position, unbilled=unbilled_net(contract))
     return _post(contract, Entry.Kind.TARGET_MET, position, effect, dated_on)
 
 
@@ -38,7 +38,7 @@ def _post(
     return post_effect(contract.engagement, position, effect, key=key, dated_on=day)
 
 
-def _unbilled(contract: ContractVersion) -> Decimal:
+def unbilled_net(contract: ContractVersion) -> Decimal:
     """The net of the engagement's agreed milestones that are not billed yet."""
     agreed = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
     milestones = Milestone.objects.filter(

@@ -77,7 +77,9 @@ def preview(*, contract: ContractVersion, audit_cost: Decimal | None = None) -> 
     currency = contract.currency
     kept = quantize(contract.audit_cost if audit_cost is None else audit_cost, currency)
     payments = list(
-        Payment.objects.filter(invoice__engagement=contract.engagement_id)
+        Payment.objects.filter(
+            invoice__engagement=contract.engagement_id, invoice__charge__isnull=True
+        )
         .select_related("invoice", "moved_from__invoice", "moved_to__invoice")
         .order_by("received_on", "pk")
     )

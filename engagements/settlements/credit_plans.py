@@ -97,6 +97,7 @@ def _lines(contract: ContractVersion) -> list[_Line]:
     rows = (
         InvoiceLine.objects.filter(
             invoice__engagement=contract.engagement_id,
+            invoice__charge__isnull=True,
             invoice__kind=Invoice.Kind.INVOICE,
             invoice__state=Invoice.State.ISSUED,
         )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from django.utils import timezone
 
 from engagements.billing.models import Invoice
+from engagements.charges.models import Charge
 from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
@@ -108,7 +109,7 @@ def default_audit_cost(contract: ContractVersion) -> Decimal:
 def _kept_after(contract: ContractVersion, last_paid: Settlement) -> Decimal:
     """Return the audit cost (net) of the paid settlement, less what was credited since."""
     issued = Invoice.objects.filter(
-        engagement=contract.engagement_id, state=Invoice.State.ISSUED
+        engagement=contract.engagement_id, charge__isnull=True, state=Invoice.State.ISSUED
     ).values_list("kind", "net")
     billed = sum(
         (-net if kind == Invoice.Kind.CREDIT_NOTE else net for kind, net in issued), Decimal(0)
@@ -131,6 +132,12 @@ def time_box_error(engagement: Engagement) -> ApplicationError | None:
         return ApplicationError(
             "An acceptance run requested within the time-box has not ended.",
             code="settlement.run_open",
+        )
+    proposed = engagement.charges.filter(state=Charge.State.PROPOSED, kind__in=Charge.TERMINATIONS)
+    if proposed.filter(ends_on__lte=ends_on).exists():
+        return ApplicationError(
+            "A termination within the time-box is recorded: confirm or void it first.",
+            code="settlement.termination_proposed",
         )
     return None
 

@@ -95,6 +95,7 @@ class PendingSettlement:
             return None
         notes = Invoice.objects.filter(
             engagement=self.contract.engagement_id,
+            charge__isnull=True,
             kind=Invoice.Kind.CREDIT_NOTE,
             issued_at__gt=self.last.paid_at,
         )
@@ -151,12 +152,14 @@ def contracts_with_unsettled_payments() -> QuerySet[ContractVersion]:
     paid = of_contract.filter(state=State.PAID).annotate(kept=F("audit_cost") + F("audit_tax"))
     # A credit note after the settlement lowers the amount kept: the rest is owed.
     issued = Invoice.objects.filter(
-        engagement=OuterRef("engagement"), state=Invoice.State.ISSUED
+        engagement=OuterRef("engagement"), charge__isnull=True, state=Invoice.State.ISSUED
     ).order_by()
     sign = Case(When(kind=Invoice.Kind.CREDIT_NOTE, then=Value(-1)), default=Value(1))
     billed = issued.values("engagement").annotate(total=Sum(F("gross") * sign)).values("total")
     refunded = of_contract.filter(state__in=REFUNDED).order_by().values("contract_version")
-    payments = Payment.objects.filter(invoice__engagement=OuterRef("engagement")).order_by()
+    payments = Payment.objects.filter(
+        invoice__engagement=OuterRef("engagement"), invoice__charge__isnull=True
+    ).order_by()
     received = payments.values("invoice__engagement").annotate(total=Sum("amount")).values("total")
     # An overturned settlement keeps nothing back: the whole fee is owed.
     ended = Q(state__in=OPEN_SETTLEMENTS) | Q(overturned_at__isnull=False)

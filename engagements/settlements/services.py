@@ -233,7 +233,9 @@ def approve(*, settlement: Settlement, by: User) -> Settlement:
     require_state(row, State.PROPOSED, to="to be approved")
     disputes.require_none_open(row)
     if row.has_refund:
-        payments.require_confirmed(Payment.objects.filter(invoice__engagement=engagement))
+        payments.require_confirmed(
+            Payment.objects.filter(invoice__engagement=engagement, invoice__charge__isnull=True)
+        )
     figures = preview(contract=row.contract_version, audit_cost=row.audit_cost)
     _require_unchanged(row, figures)
     row.approved_by, row.approved_at = by, timezone.now()

@@ -59,7 +59,9 @@ def compose(subject: Subject) -> RenderableDocument:
     engagement = contract.engagement
     payments = list(
         Payment.objects.filter(
-            invoice__engagement=engagement, recorded_at__lte=settlement.proposed_at
+            invoice__engagement=engagement,
+            invoice__charge__isnull=True,
+            recorded_at__lte=settlement.proposed_at,
         ).select_related("invoice", "moved_from__invoice", "moved_to__invoice")
     )
     _require_to_add_up(settlement, payments)

@@ -40,6 +40,7 @@ TONES = {
         "inconclusive",
         "redirect",
         "redirected",
+        "terminated",
         "unknown",
         "proposed",
         "holds under conditions",

@@ -27,7 +27,7 @@ from engagements.workbench.summary import EngagementSummary
 if TYPE_CHECKING:
     from engagements.workbench.summary import EngagementWithMoney
 
-DECIDED = (Stage.MET, Stage.MISSED, Stage.CLOSED, Stage.CANCELLED)
+DECIDED = (Stage.MET, Stage.MISSED, Stage.TERMINATED, Stage.CLOSED, Stage.CANCELLED)
 PER_PAGE = 50
 MAX_NAME, MAX_QUERY = 60, 300
 

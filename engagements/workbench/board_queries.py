@@ -24,6 +24,7 @@ IN_PROGRESS = (
     Stage.ACTIVE,
     Stage.MET,
     Stage.MISSED,
+    Stage.TERMINATED,
 )
 ENDED = (Stage.CLOSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
 SHOWN_A_STAGE = 20

@@ -23,7 +23,7 @@ from engagements.workbench import opening
 from engagements.workbench.next_step import Next, next_step, steps
 from engagements.workbench.summary import document_failures_of, documents_of, events_of, summary_of
 
-DECIDED = (Stage.MET, Stage.MISSED)
+DECIDED = (Stage.MET, Stage.MISSED, Stage.TERMINATED)
 ENDED = (Stage.CLOSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
 MAX_BOUNCES = 5
 WHY_CANCELLED = "Reason for the cancellation"

@@ -9,7 +9,6 @@ from datetime import date, timedelta
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.billing.milestones import outstanding
 from engagements.common.dates import in_words
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion, Party
@@ -228,7 +227,11 @@ def _met(summary: EngagementSummary) -> Next:
     if waits_for_handover:
         text = "Accept the handover, or state a defect."
         return Next(customer, text, tone="doubt", url=url, action="Open handover")
-    if any(outstanding(milestone) > 0 for milestone in summary.milestones):
+    if summary.engagement.has_charge_to_bill:
+        url = reverse("charges")
+        text = "Invoice the approved charge."
+        return Next(FINANCE, text, tone="good", url=url, action="Open charges", needs_money=True)
+    if summary.engagement.owes:
         return Next(customer, "Pay the open invoices.", tone="doubt")
     return _to_close(summary)
 
@@ -242,6 +245,18 @@ def _missed(summary: EngagementSummary) -> Next:
         url, action = reverse("settlement", args=[newest.pk]), "Open the settlement"
         text = settlement_labels.next_step(newest)
     return Next(FINANCE, text, tone="bad", url=url, action=action, needs_money=True)
+
+
+def _terminated(summary: EngagementSummary) -> Next:
+    if any(milestone.state == Milestone.State.RELEASED for milestone in summary.milestones):
+        return Next(FINANCE, "Invoice the released milestones.", tone="doubt")
+    if summary.engagement.has_charge_to_bill:
+        url = reverse("charges")
+        text = "Invoice the charge of the termination."
+        return Next(FINANCE, text, tone="doubt", url=url, action="Open charges", needs_money=True)
+    if summary.engagement.owes:
+        return Next(str(summary.engagement.customer), "Pay the open invoices.", tone="doubt")
+    return _to_close(summary)
 
 
 def _settled(summary: EngagementSummary) -> Next:
@@ -291,6 +306,7 @@ _BY_STAGE: dict[Stage, Callable[[EngagementSummary], Next]] = {
     Stage.ACTIVE: _active,
     Stage.MET: _met,
     Stage.MISSED: _missed,
+    Stage.TERMINATED: _terminated,
     Stage.CLOSED: _ended,
     Stage.REDIRECTED: _ended,
     Stage.DECLINED: _ended,
@@ -308,6 +324,8 @@ def steps(summary: EngagementSummary) -> list[Step]:
         return _marked([*path[: _reached(summary)], stage], stage, "plain")
     if stage == Stage.MISSED or summary.settlement is not None:
         return _marked([*path, Stage.MISSED, Stage.CLOSED], stage, "bad")
+    if stage == Stage.TERMINATED or summary.is_terminated:
+        return _marked([*path, Stage.TERMINATED, Stage.CLOSED], stage, "doubt")
     marked = _marked([*path, Stage.MET, Stage.CLOSED], stage, "good")
     if stage in path:
         marked[-2] = replace(marked[-2], label="Verdict")
@@ -325,7 +343,10 @@ def _reached(summary: EngagementSummary) -> int:
 
 def _marked(path: list[Stage], now: Stage, tone: str) -> list[Step]:
     position = path.index(now)
-    ended = (Stage.MET, Stage.MISSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
+    ended = (
+        *(Stage.MET, Stage.MISSED, Stage.TERMINATED),
+        *(Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED),
+    )
     return [
         Step(
             label=str(stage.label),

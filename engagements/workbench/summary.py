@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from engagements.audit.queries import AuditSummary, unbilled_audits
 from engagements.billing.balances import open_invoices
+from engagements.billing.charge_invoices import charges_to_bill
 from engagements.billing.milestones import WITH_INVOICES
 from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones.models import Milestone
@@ -36,13 +37,14 @@ EVENTS_SHOWN = 14
 class Annotations(TypedDict):
     """Annotations of `with_summary`.
 
-    Whether more was received than the engagement keeps, whether an invoice is open, and whether
-    an audit that ended without a contract is still unpaid. `handover` is the newest verb of the
-    handover.
+    Whether more was received than the engagement keeps, whether an invoice is open, whether an
+    approved charge is not billed, and whether an audit that ended without a contract is still
+    unpaid. `handover` is the newest verb of the handover.
     """
 
     has_too_much: bool
     owes: bool
+    has_charge_to_bill: bool
     is_audit_owed: bool
     handover: str | None
 
@@ -63,14 +65,17 @@ def with_summary(engagements: QuerySet[Engagement]) -> QuerySet[EngagementWithMo
         "audit__findings",
         "measurement_disputes",
         "cooperation_requests",
+        "charges",
         Prefetch("contracts", queryset=contracts),
         Prefetch("runs", queryset=runs_for_summary()),
     )
     audit_owed = Exists(unbilled_audits().filter(engagement=this))
     owes = Exists(open_invoices().filter(engagement=this))
+    to_bill = Exists(charges_to_bill().filter(engagement=this))
     return rows.annotate(
         has_too_much=too_much,
         owes=owes,
+        has_charge_to_bill=to_bill,
         is_audit_owed=audit_owed,
         handover=Subquery(handovers.log_of(this).values("verb")[:1]),
     )
@@ -86,6 +91,12 @@ class EngagementSummary(AuditSummary, RunSummary):
     def settlements(self) -> list[Settlement]:
         """Every proposed settlement, newest first."""
         return [row for version in self.versions for row in version.settlements.all()]
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether the contract was terminated, and no repeat undid it."""
+        rows = self.engagement.charges.all()
+        return any(row.is_termination and row.state == "approved" for row in rows)
 
     @property
     def settlement(self) -> Settlement | None:

@@ -63,6 +63,12 @@ def log_of(engagement: Engagement | OuterRef) -> QuerySet[Event]:
     return Event.objects.filter(engagement=engagement, verb__in=VERBS).order_by("-position")
 
 
+def accepted_on(engagement: Engagement) -> date | None:
+    """The day on which the handover was accepted first; None before."""
+    event = engagement.events.filter(verb="handover.accepted").order_by("position").first()
+    return timezone.localdate(event.happened_at) if event else None
+
+
 @transaction.atomic
 def hand_over(*, engagement: Engagement, by: User, last_day: date | None = None) -> Handover:
     """Hand over the deliverables after a met target, for the consultancy.

@@ -145,8 +145,20 @@ FROM engagements_engagement engagement
 JOIN engagements_leg leg ON leg.engagement_id = engagement.id
 JOIN engagements_account account ON account.id = leg.account_id
 WHERE EXISTS (SELECT 1 FROM engagements_event event
-              WHERE event.engagement_id = engagement.id AND event.verb = 'engagement.met')
+              WHERE event.engagement_id = engagement.id
+              AND event.verb IN ('engagement.met', 'engagement.terminated'))
 GROUP BY engagement.id
+"""
+
+
+# By currency: the revenue of charges in the ledger, and on their invoices and credit notes.
+CHARGED = """
+SELECT currency, sum(ledger), sum(billed) FROM (
+  SELECT leg.currency, -amount AS ledger, 0 AS billed FROM engagements_leg leg
+    JOIN engagements_account account ON account.id = account_id AND account.code = 'charge_revenue'
+  UNION ALL SELECT currency, 0, CASE kind WHEN 'invoice' THEN net ELSE -net END
+    FROM engagements_invoice WHERE state = 'issued' AND charge_id IS NOT NULL
+) sides GROUP BY currency HAVING sum(ledger) <> sum(billed)
 """
 
 
@@ -162,6 +174,7 @@ def check_invariants(kept: SealedRows) -> None:
     _books_add_up()
     assert _rows(BANK) == [], "the ledger's bank account is the sum of the bank's lines"
     assert _rows(UNCONFIRMED) == [], "two people vouch for a CSV before its lines are used"
+    assert _rows(CHARGED) == [], "charges are revenue as billed, and nothing else is"
     assert _rows(UNBALANCED_BUT_CLOSED) == [], "nothing is closed with an open balance"
     _numbers_have_no_gap()
     _what_goes_back_and_what_is_kept_came_in()
@@ -242,7 +255,7 @@ def _closed_months_stay() -> None:
 
 def _a_met_fee_is_revenue() -> None:
     for reference, deferred, liability, unbilled, milestones in _rows(MET):
-        assert deferred == liability == 0, f"{reference}: the fee is revenue once it is met"
+        assert deferred == liability == 0, f"{reference}: the fee is revenue once it is earned"
         assert 0 <= unbilled <= milestones, f"{reference}: what is unbilled can be billed"
 
 

@@ -23,6 +23,7 @@ from engagements.ledger.period_models import Period
 from tests.engagements.proofs.invariants import check_invariants
 from tests.engagements.proofs.lives.actions import EVERY, request
 from tests.engagements.proofs.lives.bank_actions import BankActions
+from tests.engagements.proofs.lives.charge_actions import ChargeActions
 from tests.engagements.proofs.lives.contract_actions import ContractActions
 from tests.engagements.proofs.lives.invoice_actions import InvoiceActions
 from tests.engagements.proofs.lives.run_actions import RunActions
@@ -59,6 +60,8 @@ def terms(draw: st.DrawFn) -> dict[str, Any]:
         "weeks": draw(st.integers(3, 10)),
         "dispute_days": draw(st.sampled_from([0, 14])),
         "inconclusive": draw(st.sampled_from(["missed", "repeat"])),
+        "convenience": draw(st.sampled_from([True, True, False])),
+        "maintenance_fee": draw(st.sampled_from([None, 3 * unit, 1000 * unit])),
         "milestones": [
             MilestoneDraft(f"Part {number}", part, condition)
             for number, (part, condition) in enumerate(zip(parts, waits_for, strict=True), 1)
@@ -67,7 +70,7 @@ def terms(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-class Life(ContractActions, RunActions, InvoiceActions, BankActions):
+class Life(ContractActions, RunActions, InvoiceActions, ChargeActions, BankActions):
     """One engagement, and everybody who may ask something of it."""
 
     @initialize(figures=terms(), start=st.sampled_from(OFTEN), seed=st.integers(0, 2**32))
@@ -96,7 +99,7 @@ class Life(ContractActions, RunActions, InvoiceActions, BankActions):
         if far >= STARTS.index("settled"):
             self.move_money("paid", 0)
 
-    @request("met missed redirected declined")
+    @request("met missed terminated redirected declined")
     def close(self) -> None:
         by = self.world.consultant
         self.ask("close", lambda: closing.close(engagement=self.engagement, by=by), twice=True)

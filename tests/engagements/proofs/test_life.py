@@ -67,6 +67,12 @@ REACHED = (
     "pay a returned refund again",
     "credit after a settlement",
     "bill audit order",
+    "propose maintenance",
+    "approve charge",
+    "bill charge",
+    "cancel charge",
+    "approve termination",
+    "bill termination",
 )
 
 

@@ -20,8 +20,11 @@ from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.billing.write_off_models import WriteOff
+from engagements.charges import services as charges
+from engagements.charges.models import Charge
 from engagements.common.errors import ApplicationError
 from engagements.customers import services as customers
+from engagements.contracts.milestones import services as milestones
 from engagements.finance import grants
 from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.payouts import (
@@ -145,6 +148,7 @@ def marks() -> frozenset[str]:
                 f"member {row}"
                 for row in _rows(Membership, "user__email", "rights", "is_independent")
             ),
+            *(f"charge {row}" for row in _rows(Charge, "kind", "state", "proposed_by")),
             *(f"grant {row}" for row in _rows(FinanceGrant, "user", "confirmed_by", "granted_by")),
         ]
     )
@@ -362,3 +366,44 @@ def test_the_sender_of_an_overpayments_refund_does_not_record_its_failure(world:
         row.refresh_from_db()
         write(row, state="failed", ended_by=sender, end_reason="x", reference="")
     overpayment_refunds.record_return(refund=row, reason="x", by=world.finance)
+
+
+class Charged:
+    """A contract with maintenance that was handed over."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.maintained = world.met(maintenance_fee=Decimal(1000)).engagement
+        milestones.accept_handover(engagement=self.maintained, by=world.signatory)
+
+    def steps(self) -> Steps:
+        """What could bring a charge nearer to its approval."""
+        return {
+            "propose": lambda by: charges.propose_maintenance(
+                engagement=self.maintained,
+                month=today(),
+                amount=Decimal(1000),
+                reason="x",
+                by=by,
+            ),
+            "approve": lambda by: charges.approve(charge=Charge.objects.latest("pk"), by=by),
+            "void": lambda by: charges.void(charge=Charge.objects.latest("pk"), reason="x", by=by),
+            "take the finance role": lambda by: grants.propose(user=by, by=by),
+            "confirm the finance role": lambda by: grants.confirm(
+                grant=FinanceGrant.objects.latest("pk"), by=by
+            ),
+        }
+
+    def has_left(self) -> bool:
+        return Charge.objects.filter(state="approved").exists()
+
+
+@pytest.mark.parametrize("names", [["finance"], ["consultant", "admin"]], ids=" and ".join)
+def test_no_charge_is_approved_by_one_person_or_outside_finance(
+    world: World, names: list[str]
+) -> None:
+    scene = Charged(world)
+    assert thefts(scene, [_person(world, name) for name in names], {marks()}, []) == []
+    scene.steps()["propose"](world.finance)
+    scene.steps()["approve"](world.controller)
+    assert scene.has_left()

@@ -35,6 +35,9 @@ def distinct() -> list[Situation]:
         if row.verdict != FAILED:
             outcome = outcome_of(row)
             found.setdefault((outcome.headline, outcome.text), row)
+            ended = replace(row, is_terminated=True)
+            outcome = outcome_of(ended)
+            found.setdefault((outcome.headline, outcome.text), ended)
     return list(found.values())
 
 

@@ -105,6 +105,22 @@ def test_a_second_disqualification_names_the_right_to_end_the_contract() -> None
     assert "for cause" in outcome_of(again).text
 
 
+@pytest.mark.parametrize("is_disputed", FLAGS)
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_after_a_termination_only_a_met_target_decides(verdict: str, is_disputed: bool) -> None:
+    for day, left in product(DAYS, LEFT):
+        row = situation(verdict, day, left, is_terminated=True, is_disputed=is_disputed)
+        outcome = outcome_of(row)
+        if verdict == "met":
+            assert (outcome.stage, outcome.money) == (Stage.MET, Money.RELEASED), row
+            continue
+        assert (outcome.stage, outcome.money) == (Stage.TERMINATED, Money.TERMINATED), row
+        assert "stay due" in outcome.text
+        assert "refunded" not in outcome.text
+        assert "requested" not in outcome.text
+        assert ("undoes" in outcome.text) == is_disputed
+
+
 def test_an_attempt_of_the_past_decided_nothing() -> None:
     row = Situation(**{**vars(situation("missed", "after", "more")), "is_past": True})
     assert outcome_of(row).money == Money.NONE

@@ -29,7 +29,7 @@ ASKED_TWICE = 3
 WHICH = range(6)
 # The stages at which something may be asked; elsewhere it would be refused at once.
 EVERY = " ".join(Stage.values)
-SIGNED = "active met missed closed"
+SIGNED = "active met missed terminated closed"
 # An audit that leads to no contract is billed by its order.
 BILLED = f"{SIGNED} redirected declined"
 

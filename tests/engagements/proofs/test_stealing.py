@@ -23,8 +23,8 @@ from engagements.billing.write_off_models import WriteOff
 from engagements.charges import services as charges
 from engagements.charges.models import Charge
 from engagements.common.errors import ApplicationError
-from engagements.customers import services as customers
 from engagements.contracts.milestones import services as milestones
+from engagements.customers import services as customers
 from engagements.finance import grants
 from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.payouts import (

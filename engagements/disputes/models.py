@@ -14,6 +14,7 @@ from benchmarks.triggers import AppendOnly, Protect, ReadOnly
 from engagements.disputes.triggers import BOOKED_BY_ANOTHER, DISPUTED_RUN
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
+from engagements.people.triggers import by_finance
 from engagements.runs.models import EngagementRun
 
 
@@ -144,6 +145,7 @@ class MeasurementDispute(models.Model):
                 exclude=["awaits_booking", "booking_proposed_by", "booked_by", "reimbursement"],
                 condition=pgtrigger.Q(old__ended_at__isnull=False),
             ),
+            by_finance("measurementdispute", "booking_proposed_by_id", "booked_by_id"),
             BOOKED_BY_ANOTHER,
             DISPUTED_RUN,
         ]

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from engagements.event_log.models import FinanceEvent
-from engagements.finance import controls
+from engagements.finance import controls, steps
 from engagements.page_access import finance_page
 from engagements.people.approval_models import SoleApproval, SoleOwner
 
@@ -20,6 +20,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "capabilities": controls.capabilities(),
         "principles": controls.PRINCIPLES,
         "controls": controls.CONTROLS,
+        "steps": steps.STEPS,
         "sole_owner": SoleOwner.objects.select_related("user").first(),
         "alone": SoleApproval.objects.select_related("by")[:100],
         "events": FinanceEvent.objects.select_related("actor").order_by("-position")[:100],

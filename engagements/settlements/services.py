@@ -218,10 +218,11 @@ def propose_after_time_box(*, engagement: Engagement) -> Settlement | None:
 
 @transaction.atomic
 def approve(*, settlement: Settlement, by: User) -> Settlement:
-    """Approve the figures and credit the refunded invoices. The proposer may not approve,
-    nor the person who set the refund account. Payments entered manually must be confirmed.
+    """Approve the figures and credit the refunded invoices.
 
-    Declined on hold, and where payments or invoices changed since the proposal.
+    The proposer may not approve, nor the person who set the refund account. Payments entered
+    manually must be confirmed. Declined on hold, and where payments or invoices changed since
+    the proposal.
     """
     row, engagement = locked(settlement)
     require_finance(by)

@@ -31,6 +31,8 @@ SCHEMA: dict[str, Any] = {
         "ContractState": "engagements.contracts.models.ContractVersion.State",
         "EvidenceState": "engagements.evidence.models.Evidence.State",
         "InvoiceState": "engagements.billing.models.Invoice.State",
+        "MeasuringParty": "engagements.api.run_resources.PARTIES",
+        "MeasuringPlace": "engagements.contracts.models.ContractVersion.Place",
         "MilestoneState": "engagements.contracts.milestones.models.Milestone.State",
         "RunState": "benchmarks.models.Run.State",
         "DeliveryState": "engagements.notifications.webhooks.models.WebhookDelivery.State",

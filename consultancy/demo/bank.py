@@ -44,7 +44,8 @@ def _statement(entries: tuple[Entry, ...], currency: str, name: str) -> bytes:
         for code, value in (("OPBD", opening), ("CLBD", closing))
     )
     body = "".join(
-        _entry(entry, currency, f"{name}-{number}") for number, entry in enumerate(entries, 1)
+        _entry(entry, currency, f"{name.removesuffix('.xml')}/{number}")
+        for number, entry in enumerate(entries, 1)
     )
     return (
         f'<Document xmlns="{NAMESPACE}"><BkToCstmrStmt><Stmt><Acct><Id><IBAN>{account}</IBAN></Id>'

@@ -43,9 +43,13 @@ def _staff() -> Iterator[Group]:
 
 def _customers() -> Iterator[Group]:
     members = Membership.objects.filter(user__is_service=False).select_related("user")
-    companies = Customer.objects.prefetch_related(
-        Prefetch("memberships", queryset=members.order_by("pk")),
-        Prefetch("engagements", queryset=Engagement.objects.order_by("pk")),
+    companies = (
+        Customer.objects.filter(memberships__in=members)
+        .distinct()
+        .prefetch_related(
+            Prefetch("memberships", queryset=members.order_by("pk")),
+            Prefetch("engagements", queryset=Engagement.objects.order_by("pk")),
+        )
     )
     for company in companies.order_by("name"):
         yield Group(

@@ -338,14 +338,16 @@ def test_a_full_scratch_folder_is_the_sides_own_trouble(
     assert inside("answer = os.listdir('.')") == []
 
 
-def test_the_oom_killer_chooses_the_side_first(inside: Inside) -> None:
-    path = "/proc/self/oom_score_adj"
-    score, refusal = inside(
-        "answer = [open(path).read().strip(), tried(lambda: os.write(os.open(path, 1), b'0'))]",
-        path=path,
-    )
-    assert score == "1000"
-    assert refusal in REFUSED
+def test_the_oom_killer_chooses_the_candidate_then_the_baseline(
+    inside: Inside, sandbox: Sandbox, folder: Path, first_user: int
+) -> None:
+    # Memory that no limit counts, such as a memfd's, must not end the other side's run.
+    baseline = made_sandbox(sandbox.arrangement, folder, first_user, "baseline")
+    asked = "answer = [open(path).read().strip(), tried(lambda: os.write(os.open(path, 1), b'0'))]"
+    for within, expected in ((sandbox, "1000"), (baseline, "500")):
+        score, refusal = inside(asked, within=within, path="/proc/self/oom_score_adj")
+        assert score == expected
+        assert refusal in REFUSED
 
 
 def test_one_file_can_only_grow_so_far(inside: Inside, sandbox: Sandbox) -> None:

@@ -10,7 +10,7 @@ to make read-only in the machine's root; null leaves all mounts alone), `shown` 
 read-only), `written` (paths bound writable), `scratch` and `scratch_bytes`, `devices`,
 `own_process_ids`, `group` (a control group to enter, or null), `loopback` (whether to bring up the
 new network's loopback), `children_counted` (whether children's processor time must be counted),
-`limits`.
+`oom_score`, `limits`.
 """
 
 import contextlib
@@ -38,7 +38,6 @@ _MS_BY_OPTION = {
     "relatime": 1 << 21,
 }
 _PR_SET_PDEATHSIG = 1
-_KILLED_FIRST = "1000"
 _KEYCTL_BY_MACHINE = {"x86_64": 250, "aarch64": 219}
 _KEYCTL_JOIN_SESSION_KEYRING = 1
 _ROOT_BYTES = 1 << 20
@@ -173,14 +172,14 @@ def _limit(limits: dict[str, int]) -> None:
         resource.setrlimit(which, (within, within))
 
 
-def _die_first() -> None:
-    """Make this process the kernel's first choice when memory runs out.
+def _die_first(score: int) -> None:
+    """Have the kernel choose this process when memory runs out: of several, the highest score.
 
     Permanent when set by root; a side without its own user could undo it.
     """
     # An outer sandbox may have no such file.
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        score.write(_KILLED_FIRST)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as adjusted:
+        adjusted.write(str(score))
 
 
 def _leave_keyring() -> None:
@@ -259,7 +258,7 @@ def _start_below(command: list[str]) -> int:
 
 def main(spec: dict[str, Any], command: list[str]) -> int:
     """Confine this process by `spec` and execute `command`."""
-    _die_first()
+    _die_first(spec["oom_score"])
     _leave_keyring()
     if spec["group"] is not None:
         with open(os.path.join(spec["group"], "cgroup.procs"), "w") as group:

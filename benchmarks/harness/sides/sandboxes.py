@@ -21,6 +21,9 @@ _RANDOM = random.SystemRandom()
 _HERE = Path(__file__).resolve().parent
 _TRIAL_LIMIT_S = 60.0
 _SCRATCH_BYTES = 2 << 30
+# Short of memory, the kernel ends the candidate, which may have taken it where no limit counts it,
+# before the baseline, and both before anything else.
+_OOM_SCORES: dict[Role, int] = {"baseline": 500, "candidate": 1000}
 _LIMITS = {
     "RLIMIT_CORE": 0,
     "RLIMIT_FSIZE": 1 << 30,
@@ -93,6 +96,7 @@ class Sandbox:
     """Whether the side's own network has a loopback, by which its processes reach each other."""
     children_counted: bool = False
     """Whether its processor time is judged, so that its children's must be counted."""
+    oom_score: int = _OOM_SCORES["candidate"]
     limits: dict[str, int] = field(default_factory=lambda: dict(_LIMITS))
 
     def make_scratch(self, folder: Path) -> None:
@@ -165,6 +169,7 @@ class Sandbox:
             "group": None,
             "loopback": self.loopback and "net" in self.arrangement.namespaces,
             "children_counted": self.children_counted,
+            "oom_score": self.oom_score,
             "limits": self.limits,
         }
         return [sys.executable, "-I", "-S", str(_HERE / "confine.py"), json.dumps(spec), *inner]
@@ -252,6 +257,7 @@ def _sandboxes(
             devices=tuple(visible_files.devices(cuda=cuda)),
             loopback=loopback,
             children_counted=not cuda,
+            oom_score=_OOM_SCORES[role],
         )
     for sandbox in sandboxes.values():
         sandbox.make_cache()

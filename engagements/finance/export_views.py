@@ -76,6 +76,7 @@ def _batch(data: dict[str, Any]) -> datev.Batch:
         made_at=timezone.localtime(),
         is_final=posting.is_closed(data["last_day"]),
         chart=data["chart"] or datev.SKR04,
+        rate=data["rate"],
         digits=datev.digits_of(Account.objects.all()),
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 from engagements import closing
 from engagements.billing import (
     bank_imports,
+    charge_invoices,
     credit_notes,
     csv_confirmations,
     invoices,
@@ -21,6 +22,7 @@ from engagements.billing import (
     reversals,
     write_offs,
 )
+from engagements.charges import services as charges
 from engagements.disputes import services as measurement_disputes
 from engagements.disputes import verdicts
 from engagements.finance import grants
@@ -36,6 +38,7 @@ from engagements.payouts import (
 )
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
+from engagements.terminations import services as terminations
 
 FINANCE, CONSULTANT, SIGNATORY = "Finance", "Consultants and admins", "The customer's signatories"
 ADMIN, STAFF = "Admins", "Staff"
@@ -77,6 +80,14 @@ STEPS = (
     Step(invoices.discard, FINANCE),
     Step(invoices.issue, FINANCE),
     Step(credit_notes.credit, FINANCE),
+    Step(charges.propose_repeat, FINANCE),
+    Step(charges.propose_maintenance, FINANCE),
+    Step(charges.approve, FINANCE, "charge.same_person"),
+    Step(charges.void, FINANCE),
+    Step(terminations.propose, FINANCE),
+    Step(terminations.approve, FINANCE, "charge.same_person"),
+    Step(charge_invoices.draft, FINANCE),
+    Step(charge_invoices.cancel, FINANCE),
     Step(payments.record, FINANCE),
     Step(payments.confirm, FINANCE, "payment.same_person"),
     Step(reversals.propose, FINANCE),

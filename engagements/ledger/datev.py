@@ -2,7 +2,12 @@
 
 A header line, a line of column names, then one line per booking between two accounts. Fields
 are separated by semicolons, text is quoted, amounts have a decimal comma, lines end in CRLF, the
-encoding is Windows-1252. Source: developer.datev.de, "Buchungsstapel".
+encoding is Windows-1252. Source: developer.datev.de, "Buchungsstapel" and "Header", whose
+expressions the tests repeat for every field that is filled. The tax key (field 9) has four digits
+there; imports take "3" and "2" as well, so that it stays as accountants write it.
+
+Amounts in another currency than the base currency have the rate and the amount in euros beside them
+(fields 4 to 6); the rate is that of the whole file, such as the tax office's of the month.
 
 Receivables are posted to a debtor account for each customer. Revenue with German tax is posted
 gross with its tax key, so that DATEV computes the tax; the key belongs to the account in the field
@@ -31,6 +36,9 @@ ACCOUNT_DIGITS = 4
 # Characters not allowed in fields 11 and 12, the document numbers.
 NOT_IN_A_REFERENCE = re.compile(r"[^A-Za-z0-9$%\-/]")
 AMOUNT_DECIMALS = 2
+BASE_CURRENCY = "EUR"
+# Field 4 has up to four digits before the comma, the first of them not zero.
+MIN_RATE, MAX_RATE, RATE_DECIMALS = Decimal(1), Decimal(9999), 6
 # Debtors have one digit more than general ledger accounts: 10000 to 69999 beside four digits.
 FIRST_DEBTOR, LAST_DEBTOR = 10_000, 69_999
 SKR03, SKR04 = "03", "04"
@@ -85,7 +93,8 @@ class Batch:
 
     `first` and `last` are in one calendar year, which is the fiscal year. `is_final` marks the
     bookings of closed months, which DATEV must not change. `chart` is SKR03 or SKR04. Account
-    numbers have `digits`, shorter ones zeros at their end.
+    numbers have `digits`, shorter ones zeros at their end. `rate` is the price of one euro in
+    `currency`, where that is another.
     """
 
     adviser_number: int
@@ -97,6 +106,7 @@ class Batch:
     is_final: bool = False
     chart: str = SKR04
     digits: int = ACCOUNT_DIGITS
+    rate: Decimal | None = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +155,8 @@ def blocking_reason(batch: Batch) -> str:
         return "Choose months of one year for DATEV."
     if minor_digits(batch.currency) > AMOUNT_DECIMALS:
         return f"DATEV supports two decimals; {batch.currency} has more."
+    if batch.currency != BASE_CURRENCY and batch.rate is None:
+        return f"DATEV needs a rate: enter the price of one euro in {batch.currency}."
     return ""
 
 
@@ -255,7 +267,7 @@ def header(batch: Batch) -> list[str]:
         *(f"{batch.first.year}0101", str(batch.digits)),
         *(f"{batch.first:%Y%m%d}", f"{batch.last:%Y%m%d}"),
         _text(f"Twofold {batch.first:%Y-%m-%d} {batch.last:%m-%d}"[:DESCRIPTION_LENGTH]),
-        *(_text(""), "1", "0", str(int(batch.is_final)), _text(batch.currency)),
+        *(_text(""), "1", "0", str(int(batch.is_final)), _text(BASE_CURRENCY)),
         *("", _text(""), "", "", _text(batch.chart), "", "", _text(""), _text("")),
     ]
 
@@ -292,6 +304,7 @@ def row(booking: Booking, leg: Leg, batch: Batch, voucher: Voucher) -> list[str]
         "Umsatz (ohne Soll/Haben-Kz)": _amount(booking.amount, batch.currency),
         "Soll/Haben-Kennzeichen": _text("H" if booking.is_debit_taxed else "S"),
         "WKZ Umsatz": _text(batch.currency),
+        **_converted(booking.amount, batch),
         "Konto": account,
         "Gegenkonto (ohne BU-Schlüssel)": contra,
         "BU-Schlüssel": _text(booking.tax_key),
@@ -306,6 +319,17 @@ def row(booking: Booking, leg: Leg, batch: Batch, voucher: Voucher) -> list[str]
     }.items():
         fields[_PLACE[name]] = value
     return fields
+
+
+def _converted(amount: Decimal, batch: Batch) -> dict[str, str]:
+    """The rate and the amount in euros of a booking in another currency."""
+    if batch.rate is None or batch.currency == BASE_CURRENCY:
+        return {}
+    return {
+        "Kurs": f"{batch.rate:.{RATE_DECIMALS}f}".replace(".", ","),
+        "Basis-Umsatz": _amount(amount / batch.rate, BASE_CURRENCY),
+        "WKZ Basis-Umsatz": _text(BASE_CURRENCY),
+    }
 
 
 def _reference(text: str) -> str:

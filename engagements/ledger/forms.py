@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from engagements.ledger import datev
 from engagements.ledger.periods import next_month
 
 
@@ -70,6 +71,15 @@ class ExportForm(PeriodForm):
         initial="04",
         required=False,
         help_text="For DATEV only. Account numbers that you edited are kept.",
+    )
+    rate = forms.DecimalField(
+        label="Price of one euro",
+        required=False,
+        min_value=datev.MIN_RATE,
+        max_value=datev.MAX_RATE,
+        decimal_places=datev.RATE_DECIMALS,
+        help_text="For DATEV in another currency: in that currency, such as the tax office's rate "
+        "of the month.",
     )
     adviser_number = forms.IntegerField(
         label="DATEV adviser number",

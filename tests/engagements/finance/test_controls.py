@@ -55,7 +55,10 @@ def test_every_control_is_enforced_and_proved(client: Client, world: World) -> N
 
 
 # Where services bill, move or book money.
-MONEY = ("billing", "closing", "finance/grants", "ledger", "orders", "payouts", "settlements")
+MONEY = (
+    *("billing", "charges", "closing", "finance/grants", "ledger", "orders", "payouts"),
+    *("settlements", "terminations"),
+)
 # What a service calls, by who may call it.
 REQUIRES = {
     steps.FINANCE: {"require_finance", "is_finance"},

@@ -190,7 +190,23 @@ def test_a_name_breaks_neither_its_line_nor_the_code_page() -> None:
     assert fields[13] == 'TF-2026-0001 Ä "B"; ?: Invoice issued'
 
 
-@pytest.mark.parametrize("changes", [{"currency": "KWD"}, {"last": dt.date(2027, 1, 31)}])
+def test_another_currency_has_its_rate_and_its_amount_in_euros() -> None:
+    batch = replace(BATCH, currency="USD", rate=D("1.08"))
+    _, names, line, _ = written(legs(("1200", "108.00"), ("3900", "-108.00")), batch=batch)
+    fields = dict(
+        zip(names.decode("cp1252").split(";"), line.decode("cp1252").split(";"), strict=True)
+    )
+    assert fields["Umsatz (ohne Soll/Haben-Kz)"] == "108,00"
+    # As in the published expression, and only with all of fields 4 to 6.
+    assert re.fullmatch(r"[1-9]\d{0,3},\d{2,6}", fields["Kurs"])
+    assert (fields["Kurs"], fields["Basis-Umsatz"]) == ("1,080000", "100,00")
+    assert (fields["WKZ Umsatz"], fields["WKZ Basis-Umsatz"]) == ('"USD"', '"EUR"')
+    assert b'"EUR";;' in written([], batch=batch)[0]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"currency": "USD"}, {"currency": "KWD"}, {"last": dt.date(2027, 1, 31)}]
+)
 def test_an_unsupported_batch_is_refused(changes: dict[str, Any]) -> None:
     batch = replace(BATCH, **changes)
     assert datev.blocking_reason(batch)

@@ -26,15 +26,19 @@ from engagements.people.token_models import Scope
 
 
 class FindingSerializer(Row):
-    """The outcome of one check. `outcome` counts overrides; an unknown does not count as a pass."""
+    """The outcome of one check. An unknown does not count as a pass.
+
+    `outcome` counts overrides, `found` is the outcome without them.
+    """
 
     check = serializers.CharField(source="check_name", read_only=True)
     outcome = serializers.CharField(source="effective_outcome", read_only=True)
+    found = serializers.CharField(source="outcome", read_only=True)
     is_overridden = serializers.BooleanField(read_only=True)
 
     class Meta:
         model = Finding
-        fields = ("check", "outcome", "value", "rationale", "is_overridden")
+        fields = ("check", "outcome", "found", "value", "rationale", "is_overridden")
 
 
 @example(
@@ -49,6 +53,7 @@ class FindingSerializer(Row):
         {
             "check": "hot",
             "outcome": "pass",
+            "found": "pass",
             "value": "38%",
             "rationale": "As measured.",
             "is_overridden": False,

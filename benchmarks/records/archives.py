@@ -6,11 +6,12 @@ public key and instructions. The same run gives the same bytes.
 
 import io
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.records import captured_tensors
 from benchmarks.records.canonical import canonical, digest_of_bytes
 from benchmarks.records.redaction import withhold_source
 from kernels import catalogue
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # The oldest date in the ZIP format; a fixed one makes archives reproducible.
 DATE = (1980, 1, 1, 0, 0, 0)
 MODE = 0o644
-LIBRARIES = ("torch", "numpy", "rfc8785", "jsonschema", "cryptography")
+LIBRARIES = ("torch", "numpy", "safetensors", "rfc8785", "jsonschema", "cryptography")
 LIBRARIES_OF_A_GPU = ("triton", "nvidia-ml-py", "cuda-core[cu13]")
 SUFFIXES = (".py", ".cu", ".md")
 README = """\
@@ -37,7 +38,10 @@ class OtherSource(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """A measured run. Without `source`, `why_without` explains its absence; `record` is a file."""
+    """A measured run. Without `source`, `why_without` explains its absence; `record` is a file.
+
+    `captured` are the benchmark's files of captured tensors by path.
+    """
 
     record: bytes
     benchmark: dict[str, Any]
@@ -45,10 +49,12 @@ class Contents:
     source: str | None
     why_without: str
     public_key: str | None
+    captured: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def archive(run: Contents) -> bytes:
-    """The ZIP file of a measured run. Raises OtherSource."""
+    """The ZIP file of a measured run. Raises OtherSource, and CapturedError for other tensors."""
+    captured_tensors.opened(run.benchmark, run.captured)
     candidate = f"candidate{Path(run.filename).suffix or '.py'}"
     with_source = run.source is not None
     files = {
@@ -60,6 +66,7 @@ def archive(run: Contents) -> bytes:
         "benchmark.json": canonical(run.benchmark),
         "record.json": run.record if with_source else withhold_source(run.record),
         **_sources(run.benchmark),
+        **run.captured,
     }
     if run.source is not None:
         files[candidate] = run.source.encode()
@@ -120,6 +127,8 @@ def _zipped(files: dict[str, bytes]) -> bytes:
         for name in sorted(files):
             entry = zipfile.ZipInfo(name, date_time=DATE)
             entry.external_attr = MODE << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
+            # Captured numbers hardly compress.
+            stored = captured_tensors.NAME.fullmatch(name)
+            entry.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
             archive.writestr(entry, files[name])
     return made.getvalue()

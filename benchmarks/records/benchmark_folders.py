@@ -4,6 +4,7 @@
     reference.py        reference(...) and reference_step(...), in higher precision
     program.py          Step, the end-to-end step with the operator's slot
     baselines/NAME.py   off-the-shelf Solutions, written as candidates are
+    captured/NAME.safetensors   tensors of real calls, where a workload names them
 
 The document contains the files' text, so a record or a bundle repeats without the folder. None of
 the folder's Python runs here.
@@ -22,7 +23,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.records import documents, folder_definitions, folder_schema, schemas
+from benchmarks.records import (
+    captured_tensors,
+    documents,
+    folder_definitions,
+    folder_schema,
+    schemas,
+)
 from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.records.documents import InvalidBenchmark
 from benchmarks.records.folder_errors import DESCRIPTION, FolderError
@@ -46,12 +53,15 @@ def read(folder: Path) -> dict[str, str]:
             continue
         if path.is_symlink():
             raise FolderError(f"{name} is a link: copy the file", code="file")
-        if path.is_dir() and name == "baselines":
+        if path.is_dir() and name in ("baselines", captured_tensors.FOLDER):
+            continue
+        if captured_tensors.NAME.fullmatch(name):
+            # Not text: `captured` reads them.
             continue
         if not path.is_file() or not _NAME.fullmatch(name):
             raise FolderError(
                 f"{name} is not part of a benchmark: remove it; a folder contains "
-                f"{', '.join(_REQUIRED)} and baselines/NAME.py",
+                f"{', '.join(_REQUIRED)}, baselines/NAME.py and captured/NAME.safetensors",
                 code="file",
             )
         if len(files) == MAX_FILES or path.stat().st_size > MAX_FILE_BYTES:
@@ -63,6 +73,28 @@ def read(folder: Path) -> dict[str, str]:
     return files
 
 
+def captured(folder: Path) -> dict[str, bytes]:
+    """The files of captured tensors of a folder by path. Raises FolderError."""
+    try:
+        return captured_tensors.read(folder)
+    except captured_tensors.CapturedError as error:
+        raise FolderError(str(error), code="captured") from error
+
+
+def of_folder(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The document of a folder, and its captured files by path. Raises FolderError."""
+    held = captured(folder)
+    return document(read(folder), captured=described(held)), held
+
+
+def described(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """What a document says of captured files. Raises FolderError."""
+    try:
+        return captured_tensors.described(files)
+    except captured_tensors.CapturedError as error:
+        raise FolderError(str(error), code="captured") from error
+
+
 def decoded(name: str, content: bytes) -> str:
     """A file's text. Raises FolderError."""
     try:
@@ -71,16 +103,23 @@ def decoded(name: str, content: bytes) -> str:
         raise FolderError(f"{name} is not UTF-8: save it as UTF-8", code="encoding") from error
 
 
-def document(files: Mapping[str, str], *, baseline: str | None = None) -> dict[str, Any]:
+def document(
+    files: Mapping[str, str],
+    *,
+    captured: Mapping[str, Any] | None = None,
+    baseline: str | None = None,
+) -> dict[str, Any]:
     """The benchmark document of a folder's files, ready to be sealed. Raises FolderError.
+
+    `captured` describes its files of captured tensors.
 
     `baseline` replaces the one that the description names, such as by the fastest that fits.
     """
     check_files(files)
-    described = _described(files)
+    given = _described(files)
     if baseline is not None:
-        described["baseline"] = baseline
-    what, preset = folder_definitions.definition(described), folder_definitions.preset(described)
+        given["baseline"] = baseline
+    what, preset = folder_definitions.definition(given), folder_definitions.preset(given)
     if candidate_templates.trains(what.as_data()):
         _require_gradients(files)
     made = {
@@ -92,11 +131,14 @@ def document(files: Mapping[str, str], *, baseline: str | None = None) -> dict[s
         "program": {"name": what.program, "launch": preset.launch},
         "files": dict(files),
         "sources": {name: digest_of_bytes(text.encode()) for name, text in files.items()},
-        "workloads": [asdict(load) for load in preset.workloads],
+        "workloads": [
+            asdict(load) | ({"captured": each["captured"]} if "captured" in each else {})
+            for load, each in zip(preset.workloads, given["workloads"], strict=True)
+        ],
         "tolerance": asdict(what.tolerances[preset.dtype]),
         "operator_tolerance": asdict(what.operator_tolerances[preset.dtype]),
         "arithmetic": tolerances.arithmetic(preset.dtype),
-        "baseline": asdict(_baseline(described, files)),
+        "baseline": asdict(_baseline(given, files)),
         "hardware": {"device": preset.device, "name": preset.hardware},
         "calibration": None,
         "target": preset.target,
@@ -106,9 +148,15 @@ def document(files: Mapping[str, str], *, baseline: str | None = None) -> dict[s
             "allowed_reach": list(preset.protocol.allowed_reach),
         },
     }
-    if "traffic" in described:
-        made["traffic"] = described["traffic"]
+    if "traffic" in given:
+        made["traffic"] = given["traffic"]
+    if captured:
+        made["captured"] = dict(captured)
     folder_definitions.check_tensors(what, preset)
+    try:
+        captured_tensors.check(made)
+    except captured_tensors.CapturedError as error:
+        raise FolderError(f"{DESCRIPTION}: {error}", code="captured") from error
     try:
         documents.check(made)
     except FolderError:

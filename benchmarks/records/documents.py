@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from benchmarks.records import schemas
+from benchmarks.records import captured_tensors, schemas
 from benchmarks.records.canonical import canonical, digest_of_bytes, parse_strictly
 from kernels.definition import Distribution
 
@@ -114,6 +114,9 @@ _CALIBRATION = schemas.exactly(
     device=schemas.TEXT,
 )
 _WORKLOAD = schemas.exactly(
+    # The file of its captured tensors, where it has some.
+    optional=("captured",),
+    captured=schemas.TEXT,
     name=schemas.TEXT,
     axes=schemas.by_name(schemas.POSITIVE_COUNT),
     weight={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
@@ -130,7 +133,8 @@ SCHEMA = schemas.exactly(
     schema={"const": SCHEMA_NAME},
     # Absent from documents sealed before the operator had its own.
     # `files` only in benchmarks made from a folder: their text by path.
-    optional=("operator_tolerance", "arithmetic", "files", "traffic"),
+    # `captured` describes the files of captured tensors by path; they are beside the document.
+    optional=("operator_tolerance", "arithmetic", "files", "traffic", "captured"),
     name=schemas.TEXT,
     operator={"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},
     dtype=schemas.TEXT,
@@ -140,6 +144,7 @@ SCHEMA = schemas.exactly(
     sources={**schemas.by_name(schemas.DIGEST), "minProperties": 1},
     workloads=schemas.listed(_WORKLOAD, at_least=1),
     traffic=TRAFFIC,
+    captured=captured_tensors.DESCRIBED,
     tolerance=_TOLERANCE,
     operator_tolerance=_TOLERANCE,
     arithmetic=schemas.TEXT,
@@ -197,6 +202,7 @@ def check(document: Any) -> None:
     _check_chain(document)
     _check_agreement(document)
     _check_files(document)
+    _check_captured(document)
 
 
 def _check_workloads(document: dict[str, Any]) -> None:
@@ -290,6 +296,14 @@ def _check_files(document: dict[str, Any]) -> None:
     found = {name: digest_of_bytes(text.encode()) for name, text in files.items()}
     if found != document["sources"]:
         raise InvalidBenchmark("benchmark $.files: not the files that $.sources names")
+
+
+def _check_captured(document: dict[str, Any]) -> None:
+    """Require captured tensors of the workloads' shapes."""
+    try:
+        captured_tensors.check(document)
+    except captured_tensors.CapturedError as error:
+        raise InvalidBenchmark(f"benchmark $.captured: {error}") from error
 
 
 def ranks(document: Mapping[str, Any]) -> int:

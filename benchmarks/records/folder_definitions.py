@@ -145,7 +145,9 @@ def preset(described: Mapping[str, Any]) -> Preset:
         candidate="",
         target=float(described.get("target", 2.0)),
         confidence=float(described.get("confidence", 0.95)),
-        workloads=tuple(Workload(**load) for load in loads),
+        workloads=tuple(
+            Workload(name=load["name"], axes=load["axes"], weight=load["weight"]) for load in loads
+        ),
         protocol=replace(base, **protocol),
     )
 

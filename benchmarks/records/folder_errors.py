@@ -11,7 +11,7 @@ class FolderError(InvalidBenchmark):
     """A folder that cannot be a benchmark: the file, the field and the remedy.
 
     `code` is "folder." and one of: archive, missing, file, size, encoding, syntax, field, name,
-    function, baseline, weights, axes, tensors, log.
+    function, baseline, weights, axes, tensors, captured, log.
     """
 
     def __init__(self, message: str, *, code: str) -> None:

@@ -92,6 +92,8 @@ SCHEMA = schemas.exactly(
     ),
     workloads=schemas.listed(
         schemas.exactly(
+            optional=("captured",),
+            captured=schemas.TEXT,
             name=schemas.TEXT,
             axes=schemas.by_name(schemas.POSITIVE_COUNT),
             weight={"type": "number", "exclusiveMinimum": 0, "maximum": 1},

@@ -10,6 +10,7 @@ from benchmarks.harness.cli import cost, files, key_lists, time_stamps
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
 from benchmarks.records import archives, documents, records, signatures
+from benchmarks.records.captured_tensors import CapturedError
 from benchmarks.records.key_lists import ListedKey
 from benchmarks.records.records import RecordError
 from benchmarks.records.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
@@ -127,18 +128,21 @@ def bundle(arguments: argparse.Namespace) -> int:
         print(printable.line(problems[0], _LETTERS), file=sys.stderr)
         return 1
     key = arguments.public_key and signatures.public_key(files.content(arguments.public_key))
+    document = record["benchmark"]
+    held = files.captured(document, arguments.tensors or arguments.record.parent)
     try:
         archive = archives.archive(
             archives.Contents(
                 record=content,
-                benchmark=record["benchmark"],
+                benchmark=document,
+                captured=held,
                 filename=record["candidate"]["filename"],
                 source=record["candidate"]["source"],
                 why_without="the record does not contain it",
                 public_key=key.pem() if key else None,
             )
         )
-    except archives.OtherSource as error:
+    except (archives.OtherSource, CapturedError) as error:
         raise SetupError(str(error)) from error
     files.keep(arguments.out, archive)
     return 0

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from benchmarks.harness.failures import SetupError
 from benchmarks.records import records
@@ -46,3 +47,20 @@ def keep_all(folder: Path, texts: Mapping[str, str]) -> None:
             path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SetupError(f"cannot write {folder}: {error.strerror}") from error
+
+
+def captured(document: Mapping[str, Any], beside: Path) -> dict[str, bytes]:
+    """The files of captured tensors that a document names, from the folder `beside` it."""
+    found = {}
+    for name, held in document.get("captured", {}).items():
+        path = beside / name
+        try:
+            with path.open("rb") as opened:
+                # Longer than sealed is as wrong as shorter.
+                found[name] = opened.read(held["bytes"] + 1)
+        except OSError as error:
+            raise SetupError(
+                f"cannot read the captured tensors {path}: {error.strerror}; name their folder by "
+                "--tensors"
+            ) from error
+    return found

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.cli import files
+from benchmarks.harness.cli import files, measuring
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
 from benchmarks.records import benchmark_folders, documents, traffic_workloads
@@ -58,12 +58,9 @@ def _with_workloads(description: str, log: Path, coverage: float) -> str:
 
 def check(arguments: argparse.Namespace) -> int:
     """Try a benchmark folder or document as the referee will; exit code 1 if it must be changed."""
-    if arguments.folder.is_dir():
-        document = benchmark_folders.document(benchmark_folders.read(arguments.folder))
-    else:
-        document = documents.load(files.content(arguments.folder))
-        if "files" not in document:
-            raise SetupError(f"{arguments.folder} contains no files: check a benchmark folder")
+    document, held = measuring.benchmark(arguments.folder, arguments.tensors)
+    if "files" not in document:
+        raise SetupError(f"{arguments.folder} contains no files: check a benchmark folder")
     if arguments.out is not None:
         files.require_room_for(arguments.out)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -84,6 +81,7 @@ def check(arguments: argparse.Namespace) -> int:
         say,
         calibrates=arguments.out is not None,
         required_isolation=isolation.required(arguments.require_isolation),
+        captured=held,
     )
     if found is None:
         return 1
@@ -119,7 +117,7 @@ def _measured_by(benchmark: str) -> tuple[dict[str, Any], str, str, str | None]:
     """Definition, reference.py, dtype and device of a document, a folder or an operator."""
     path = Path(benchmark)
     if path.is_dir():
-        document = benchmark_folders.document(benchmark_folders.read(path))
+        document, _ = benchmark_folders.of_folder(path)
     elif benchmark.endswith(".json"):
         document = documents.load(files.content(path))
     else:

@@ -30,7 +30,7 @@ def new(arguments: argparse.Namespace) -> int:
 
     try:
         if Path(arguments.operator, DESCRIPTION).is_file():
-            document = _benchmark(Path(arguments.operator))
+            document, _ = benchmark_folders.of_folder(Path(arguments.operator))
         else:
             document = catalogue.benchmark_document(arguments.operator, arguments.preset)
     except catalogue.CatalogueError as error:
@@ -46,39 +46,46 @@ def new(arguments: argparse.Namespace) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure a candidate and write the record."""
-    return _recorded(arguments, _benchmark(arguments.benchmark))
+    return _recorded(arguments, *benchmark(arguments.benchmark, arguments.tensors))
 
 
-def _benchmark(path: Path) -> dict[str, Any]:
-    """The benchmark of a document, or of a folder with a benchmark.toml."""
+def benchmark(path: Path, tensors: Path | None) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The benchmark of a document or folder, and its captured files from `tensors` or beside it."""
     if path.is_dir():
-        return benchmark_folders.document(benchmark_folders.read(path))
-    return documents.load(files.content(path))
+        return benchmark_folders.of_folder(path)
+    document = documents.load(files.content(path))
+    return document, files.captured(document, tensors or path.parent)
 
 
 def repeat(arguments: argparse.Namespace) -> int:
     """Measure a record's candidate again by the benchmark inside."""
     record = records.load(files.content(arguments.record))
-    candidate = record["candidate"]
+    candidate, document = record["candidate"], record["benchmark"]
+    held = files.captured(document, arguments.tensors or arguments.record.parent)
     if arguments.candidate is not None:
-        return _recorded(arguments, record["benchmark"])
+        return _recorded(arguments, document, held)
     if candidate["source"] is None:
         raise SetupError("the record does not contain its candidate's source: name the file")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"candidate{Path(candidate['filename']).suffix}"
         file.write_text(candidate["source"])
         arguments.candidate = str(file)
-        return _recorded(arguments, record["benchmark"])
+        return _recorded(arguments, document, held)
 
 
-def _recorded(arguments: argparse.Namespace, document: dict[str, Any]) -> int:
+def _recorded(
+    arguments: argparse.Namespace, document: dict[str, Any], held: dict[str, bytes]
+) -> int:
     files.require_room_for(arguments.out)
     key = signatures.take_key(os.environ)
     with ExitStack() as stack:
         # Readers of events need no progress bar.
         watcher = None if arguments.progress else stack.enter_context(terminal.watching(document))
         measured = _measured(
-            arguments, document, Progress(document, shown=arguments.progress, watcher=watcher)
+            arguments,
+            document,
+            held,
+            Progress(document, shown=arguments.progress, watcher=watcher),
         )
     if isinstance(measured, Exception):
         # The log first, so that the last line is the error; readers of events have it already.
@@ -94,12 +101,13 @@ def _recorded(arguments: argparse.Namespace, document: dict[str, Any]) -> int:
 def calibrate(arguments: argparse.Namespace) -> int:
     """Measure the baseline's time and write it into a benchmark."""
     document = documents.load(files.content(arguments.benchmark))
+    held = files.captured(document, arguments.tensors or arguments.benchmark.parent)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from benchmarks.harness.failures import Caught, DeviceFailed, SideFailed
     from benchmarks.harness.runs import calibration
 
     try:
-        found = calibration.calibrate(document)
+        found = calibration.calibrate(document, captured=held)
     except (Caught, DeviceFailed, SideFailed) as error:
         print(printable.line(error, _LETTERS), file=sys.stderr)
         return 3
@@ -113,7 +121,10 @@ def calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _measured(
-    arguments: argparse.Namespace, document: dict[str, Any], progress: Progress
+    arguments: argparse.Namespace,
+    document: dict[str, Any],
+    held: dict[str, bytes],
+    progress: Progress,
 ) -> dict[str, Any] | Exception:
     """The sealed record, or the error of a side or the device."""
     # The referee's threads must not spin while a side is on the clock; torch reads this at import.
@@ -136,6 +147,7 @@ def _measured(
             progress=progress,
             nonces=_nonces(arguments.nonce),
             required_isolation=isolation.required(arguments.require_isolation),
+            captured=held,
         )
     except (DeviceFailed, SideFailed) as error:
         progress.failed(str(error), code=error.code, log=getattr(error, "log", None))

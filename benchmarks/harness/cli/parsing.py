@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("folder", type=Path, help="a benchmark folder or its document")
     check.add_argument("--out", type=Path, help="file for the benchmark, calibrated here")
     check.add_argument("--progress", action="store_true", help="one JSON object a line on stdout")
+    _takes_tensors(check)
     _requires_isolation(check)
     check.set_defaults(do=folders.check)
     folders.add_template_to(commands)
@@ -60,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
         "calibrate", help="measure the baseline's time and write it into a benchmark"
     )
     calibrate.add_argument("benchmark", type=Path)
+    _takes_tensors(calibrate)
     calibrate.set_defaults(do=measuring.calibrate)
     verify = commands.add_parser(
         "verify", help="recompute a record's digest and verdict, verify its signature"
@@ -81,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
     bundle = commands.add_parser("bundle", help="archive a record with all that repeats it")
     bundle.add_argument("record", type=Path)
     bundle.add_argument("--out", type=Path, required=True)
+    _takes_tensors(bundle)
     bundle.add_argument("--public-key", type=Path, help="the referee's key, to be enclosed")
     bundle.set_defaults(do=checking.bundle)
     spent = commands.add_parser("cost", help="print how a record's run spent its time")
@@ -99,6 +102,15 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+def _takes_tensors(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--tensors",
+        type=Path,
+        metavar="FOLDER",
+        help="the folder of its captured tensors, by default that of the document",
+    )
+
+
 def _requires_isolation(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--require-isolation",
@@ -113,6 +125,7 @@ def _measures(run: argparse.ArgumentParser) -> None:
     run.add_argument("--out", type=Path, required=True)
     run.add_argument("--progress", action="store_true", help="one JSON object a line on stdout")
     run.add_argument("--device", choices=["cpu", "cuda"])
+    _takes_tensors(run)
     _requires_isolation(run)
     run.add_argument(
         "--nonce",

@@ -11,7 +11,6 @@ from pathlib import Path
 from benchmarks.client import SiteError
 from benchmarks.harness.failures import SetupError
 from benchmarks.records import signatures
-from benchmarks.runner.site import RunnerSite
 from benchmarks.runner.state import State, StateInUse
 
 
@@ -19,6 +18,7 @@ def runner(arguments: argparse.Namespace) -> int:
     """Introduce this machine to the site, then measure run after run until SIGTERM."""
     # Needs the packages of measuring, which other commands do without.
     from benchmarks.runner import loop
+    from benchmarks.runner.site import RunnerSite
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     key = signatures.read_key(arguments.key)

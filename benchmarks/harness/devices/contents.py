@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from benchmarks.harness.devices import captured as captures
+from benchmarks.harness.devices.captured import Captured
 from benchmarks.harness.devices.layouts import INTEGER_BY_WIDTH, Layout, Region
 from kernels.definition import INDEX_DISTRIBUTIONS, Contents
 
@@ -37,8 +39,13 @@ def reseed(source: torch.Generator) -> None:
     source.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
 
 
-def refill(memory: torch.Tensor, layout: Layout, source: torch.Generator) -> None:
-    """Refill every tensor of every call, by its distribution and amplitude."""
+def refill(
+    memory: torch.Tensor,
+    layout: Layout,
+    source: torch.Generator,
+    captured: Captured | None = None,
+) -> None:
+    """Refill every tensor of every call, by its distribution and amplitude, or as captured."""
     reseed(source)
     for region in layout.regions:
         flat = layout.flat(memory, region)
@@ -53,6 +60,7 @@ def refill(memory: torch.Tensor, layout: Layout, source: torch.Generator) -> Non
             wide = torch.empty(flat.shape, dtype=torch.float32, device=flat.device)
             _draw(wide, region, source)
             flat.copy_(wide)
+    captures.write(memory, layout, captured or {}, source)
     layout.replicate(memory)
 
 

@@ -43,7 +43,11 @@ def measure(
 
     Raises SideFailed or Caught.
     """
-    with SharedState(setting, workload["axes"], plan.level) as state, ExitStack() as stack:
+    captured = setting.captured.get(workload["name"])
+    with (
+        SharedState(setting, workload["axes"], plan.level, captured) as state,
+        ExitStack() as stack,
+    ):
         workload_sides = {
             role: stack.enter_context(
                 WorkloadSide(

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from benchmarks.harness.devices.arenas import Device
+from benchmarks.harness.devices.captured import Captured
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.idle import IdleCheck
 from benchmarks.harness.devices.monitor import Monitor
@@ -25,7 +26,7 @@ class Setting:
     `reference` is that of the operator alone, None where it has none; `source` draws contents on
     the device; `candidate` is a private copy of the candidate's file; `scratch` holds the sides'
     folders; `phases` accounts for time; `reach` collects what the candidate did outside its slot;
-    `chain_us` is what chaining adds to a call, by workload.
+    `chain_us` is what chaining adds to a call, and `captured` its captured tensors, by workload.
     """
 
     document: dict[str, Any]
@@ -43,6 +44,7 @@ class Setting:
     phases: Phases = field(default_factory=Phases)
     reach: Reach = field(default_factory=Reach)
     chain_us: Mapping[str, float] = field(default_factory=dict)
+    captured: Mapping[str, Captured] = field(default_factory=dict)
 
     @property
     def protocol(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any, Self
 import torch
 
 from benchmarks.harness.devices import rank_layouts
+from benchmarks.harness.devices.captured import Captured
 from benchmarks.harness.devices.contents import generator, refill
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.sides import levels
@@ -19,8 +20,15 @@ _SECRET_WORDS = 4096
 class SharedState:
     """The state that both sides read; the context frees it."""
 
-    def __init__(self, setting: Setting, axes: dict[str, int], level: str) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        axes: dict[str, int],
+        level: str,
+        captured: Captured | None = None,
+    ) -> None:
         self._setting = setting
+        self._captured = captured
         specs = levels.specs(setting.definition, level, "state")
         self.layout = rank_layouts.plan(specs, axes, setting.document["dtype"], 1)
         self.arena = setting.device.allocate(self.layout.nbytes, read_only=True)
@@ -36,7 +44,7 @@ class SharedState:
 
     def refill(self) -> None:
         """Refill the same memory, which makes all derived data stale."""
-        refill(self.arena.memory, self.layout, self._setting.source)
+        refill(self.arena.memory, self.layout, self._setting.source, self._captured)
         self._setting.device.synchronize()
         self._sealed = self._setting.checksum.of(self.arena.memory)
         # In host memory, from a generator of its own.

@@ -62,6 +62,7 @@ class WorkloadSide:
         self._replicate = replicate
         self._workload = workload
         self._state = state
+        self._captured = setting.captured.get(workload["name"])
         self._arenas: list[Arena] = []
         # By output, the middle of what it was in an earlier round.
         self._thresholds: dict[str, float] = {}
@@ -138,7 +139,7 @@ class WorkloadSide:
             handle, opened = arena.handle()
             descriptors.extend(opened)
             message[part] = {"layout": layout.as_data(), "arena": handle}
-        contents.refill(self._arenas[0].memory, self._inputs, self._setting.source)
+        contents.refill(self._arenas[0].memory, self._inputs, self._setting.source, self._captured)
         self._private_inputs = self._arenas[0].memory.clone()
         self._sealed_inputs = 0
         self._chain: Chain | None = None
@@ -241,7 +242,7 @@ class WorkloadSide:
     def _draw_inputs(self) -> None:
         """New inputs, in memory that no side sees."""
         private = self._private_inputs
-        contents.refill(private, self._inputs, self._setting.source)
+        contents.refill(private, self._inputs, self._setting.source, self._captured)
         self._sealed_inputs = self._setting.checksum.of(private)
 
     def _hand_over(self) -> int:

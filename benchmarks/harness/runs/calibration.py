@@ -6,6 +6,7 @@ processes, and at least the drift of a machine from day to day. What is stored i
 """
 
 import statistics
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -31,7 +32,12 @@ _NOBODY = Candidate(name="nobody", filename="nobody.py", source="")
 
 
 @torch.no_grad()
-def calibrate(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]:
+def calibrate(
+    document: dict[str, Any],
+    *,
+    pairs: int = PAIRS,
+    captured: Mapping[str, bytes] | None = None,
+) -> dict[str, Any]:
     """The document with its `calibration` measured, and the baseline's version pinned.
 
     Raises SetupError, SideFailed or DeviceFailed as a run does, and Caught for a baseline with
@@ -47,7 +53,9 @@ def calibrate(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]
     ):
         operators.check_sealed(document)
         device_kind = document["hardware"]["device"]
-        setting = prepare(document, _NOBODY, device_kind, folder, first_user, stack=stack)
+        setting = prepare(
+            document, _NOBODY, device_kind, folder, first_user, stack=stack, captured=captured
+        )
         plan = RoundPlan(rounds=setting.protocol["rounds"])
         units = [Unit(workload=each, plan=plan) for each in document["workloads"]]
         for index in range(pairs):

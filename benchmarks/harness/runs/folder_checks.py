@@ -7,6 +7,7 @@ precision in the slot must not pass, and the reference must not be faster than t
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal
 
 from benchmarks.harness.failures import (
@@ -39,6 +40,8 @@ _SLOW_BASELINE = 1.25
 
 Level = Literal["error", "warning"]
 Say = Callable[["Trying | Result"], None]
+# The record of a short run of a document and a candidate's source, or its error.
+Run = Callable[..., dict[str, Any] | Exception]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,32 +83,34 @@ def check(
     *,
     calibrates: bool = False,
     required_isolation: Sequence[str] = (),
+    captured: Mapping[str, bytes] | None = None,
 ) -> dict[str, Any] | None:
     """Try a folder's document; None if something must be changed.
 
     Otherwise the document with the fastest baseline that passed, calibrated if asked for. `say`
     gets every trial before and after it. Without the `required_isolation` no baseline passes, and
-    nothing of the folder runs.
+    nothing of the folder runs. `captured` are the files of captured tensors by path.
     """
-    chosen = _with_fastest_baseline(document, say, required_isolation)
+    run = partial(_run, captured=captured)
+    chosen = _with_fastest_baseline(document, say, partial(run, required=required_isolation))
     if chosen is None:
         return None
     source = chosen["files"][f"baselines/{chosen['baseline']['name']}.py"]
-    results = [_tried(say, "Zeros in the slot", lambda title: _zeros(title, chosen, source))]
+    results = [_tried(say, "Zeros in the slot", lambda title: _zeros(title, chosen, source, run))]
     if candidate_templates.trains(chosen["definition"]):
         trial = "Zeros as gradients"
-        results.append(_tried(say, trial, lambda title: _gradients(title, chosen, source)))
+        results.append(_tried(say, trial, lambda title: _gradients(title, chosen, source, run)))
     results.append(
-        _tried(say, "Reference in the slot", lambda title: _reference(title, chosen)),
+        _tried(say, "Reference in the slot", lambda title: _reference(title, chosen, run)),
     )
     lower = trial_candidates.LOWER.get(chosen["dtype"])
     if lower:
         coarse = trial_candidates.rounded(source, lower)
         title = f"Inputs rounded to {lower}"
-        results.append(_tried(say, title, lambda title: _coarse(title, chosen, coarse)))
+        results.append(_tried(say, title, lambda title: _coarse(title, chosen, coarse, run)))
     if not all(each.passed or each.level == "warning" for each in results):
         return None
-    return _calibrated(chosen, say) if calibrates else chosen
+    return _calibrated(chosen, say, captured) if calibrates else chosen
 
 
 def _tried(say: Say, title: str, trial: Callable[[str], Result]) -> Result:
@@ -115,9 +120,7 @@ def _tried(say: Say, title: str, trial: Callable[[str], Result]) -> Result:
     return result
 
 
-def _with_fastest_baseline(
-    document: dict[str, Any], say: Say, required_isolation: Sequence[str]
-) -> dict[str, Any] | None:
+def _with_fastest_baseline(document: dict[str, Any], say: Say, run: Run) -> dict[str, Any] | None:
     """The document with the fastest baseline that passes; None if none does."""
     files = document["files"]
     named = document["baseline"]["name"]
@@ -130,7 +133,7 @@ def _with_fastest_baseline(
         title = f"Baseline {name}"
         if first:
             title += f" against {first['baseline']['name']}"
-        result = _tried(say, title, _trial_of_baseline(own, name, required_isolation))
+        result = _tried(say, title, _trial_of_baseline(own, name, run))
         if result.code == "check.reference":
             return None
         # Without its speed, the fastest is unknown.
@@ -152,19 +155,19 @@ def _on(document: dict[str, Any], name: str) -> dict[str, Any]:
     """The document with another of its baselines."""
     if document["baseline"]["name"] == name:
         return document
-    return benchmark_folders.document(document["files"], baseline=name)
+    return benchmark_folders.document(
+        document["files"], captured=document.get("captured"), baseline=name
+    )
 
 
-def _trial_of_baseline(
-    document: dict[str, Any], name: str, required_isolation: Sequence[str]
-) -> Callable[[str], Result]:
+def _trial_of_baseline(document: dict[str, Any], name: str, run: Run) -> Callable[[str], Result]:
     """Baseline `name` as the candidate against the document's own."""
     against = document["baseline"]["name"]
     source = document["files"][f"baselines/{name}.py"]
 
     def trial(title: str) -> Result:
         compared = {} if name == against else _COMPARED
-        outcome = _run(document, source, required_isolation, **compared)
+        outcome = run(document, source, **compared)
         if isinstance(outcome, ReferenceFailed):
             return Result(title=title, code="check.reference", passed=False, message=str(outcome))
         found = _finding(outcome)
@@ -192,28 +195,28 @@ def _trial_of_baseline(
     return trial
 
 
-def _zeros(title: str, document: dict[str, Any], source: str) -> Result:
-    if _finding(_run(document, trial_candidates.zeros(source), held_back_shapes=0)):
+def _zeros(title: str, document: dict[str, Any], source: str, run: Run) -> Result:
+    if _finding(run(document, trial_candidates.zeros(source), held_back_shapes=0)):
         return Result(title=title, code="check.slot", passed=True, message="refused, as required")
-    if _finding(_run(document, trial_candidates.zeros(source))):
+    if _finding(run(document, trial_candidates.zeros(source))):
         message = "the step is right without the operator: call solution.run in program.py"
         return Result(title=title, code="check.slot", passed=False, message=message)
     message = "accepted: the tolerance passes everything; lower max_abs in [tolerance]"
     return Result(title=title, code="check.tolerance", passed=False, message=message)
 
 
-def _gradients(title: str, document: dict[str, Any], source: str) -> Result:
+def _gradients(title: str, document: dict[str, Any], source: str, run: Run) -> Result:
     """Refuse a Program or tolerance that passes wrong gradients."""
-    caught = bool(_finding(_run(document, trial_candidates.zero_gradients(source))))
+    caught = bool(_finding(run(document, trial_candidates.zero_gradients(source))))
     message = "refused, as required"
     if not caught:
         message = "accepted: copy what solution.gradients returns in program.py, and lower max_abs"
     return Result(title=title, code="check.gradients", passed=caught, message=message)
 
 
-def _reference(title: str, document: dict[str, Any]) -> Result:
+def _reference(title: str, document: dict[str, Any], run: Run) -> Result:
     """Refuse a baseline slower than the reference, which computes in higher precision."""
-    outcome = _run(document, trial_candidates.reference(document))
+    outcome = run(document, trial_candidates.reference(document))
     low = None if isinstance(outcome, Exception) else outcome["summary"]["low"]
     if low is None:
         message = "not measured: check again while the machine is idle"
@@ -227,8 +230,8 @@ def _reference(title: str, document: dict[str, Any]) -> Result:
     return Result(title=title, code="check.slow", passed=passed, message=message)
 
 
-def _coarse(title: str, document: dict[str, Any], source: str) -> Result:
-    caught = _finding(_run(document, source))
+def _coarse(title: str, document: dict[str, Any], source: str, run: Run) -> Result:
+    caught = _finding(run(document, source))
     return Result(
         title=title,
         code="check.precision",
@@ -240,12 +243,14 @@ def _coarse(title: str, document: dict[str, Any], source: str) -> Result:
     )
 
 
-def _calibrated(document: dict[str, Any], say: Say) -> dict[str, Any]:
+def _calibrated(
+    document: dict[str, Any], say: Say, captured: Mapping[str, bytes] | None
+) -> dict[str, Any]:
     """The document with the baseline's measured times; without them if they scatter too much."""
     title = "Calibration of the baseline"
     say(Trying(title=title))
     try:
-        found = calibration.calibrate(document)
+        found = calibration.calibrate(document, captured=captured)
     except (Caught, DeviceFailed, SideFailed, SetupError) as error:
         message = f"{error}; check again while the machine is idle"
         say(
@@ -273,7 +278,12 @@ def _finding(outcome: Mapping[str, Any] | Exception) -> str:
 
 
 def _run(
-    document: dict[str, Any], source: str, required_isolation: Sequence[str] = (), **protocol: Any
+    document: dict[str, Any],
+    source: str,
+    *,
+    required: Sequence[str] = (),
+    captured: Mapping[str, bytes] | None = None,
+    **protocol: Any,
 ) -> dict[str, Any] | Exception:
     """The record of a short run, or the error."""
     short = _SHORT | protocol
@@ -287,7 +297,8 @@ def _run(
             device_kind=document["hardware"]["device"],
             command="twofold check",
             progress=Progress(tried, shown=False),
-            required_isolation=required_isolation,
+            required_isolation=required,
+            captured=captured,
         )
     except (SideFailed, DeviceFailed, SetupError) as error:
         return error

@@ -1,5 +1,6 @@
 """Prepare a run: device, sandboxes and the referee's copy of the candidate."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import torch
 
 from benchmarks.harness.devices import backends, rank_devices, rank_layouts, rank_telemetry
+from benchmarks.harness.devices import captured as captures
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.contents import generator
@@ -23,6 +25,7 @@ from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.foreign_references import ForeignReference
 from benchmarks.harness.sides import operators, sandboxes
 from benchmarks.harness.sides.sandboxes import SandboxError, Sandboxes
+from benchmarks.records.captured_tensors import CapturedError
 
 # Threads of a side on a GPU. Each is stopped and inspected between turns: with one per processor,
 # twice, that took a third of a run on an H200's host.
@@ -38,11 +41,13 @@ def prepare(
     telemetry: Telemetry | None = None,
     phases: Phases | None = None,
     stack: ExitStack | None = None,
+    captured: Mapping[str, bytes] | None = None,
 ) -> Setting:
     """Prepare everything a run needs before its first side. Raises SetupError.
 
     `folder` and `first_user` (and the next) are reserved for this run; `stack` ends the processes
-    of a reference that is not the catalogue's.
+    of a reference that is not the catalogue's. `captured` are the files of
+    captured tensors by path.
     """
     try:
         ranks = rank_layouts.count(document)
@@ -53,6 +58,10 @@ def prepare(
         )
     except (RuntimeError, ImportError) as error:
         raise SetupError(f"this machine cannot measure on {device_kind}: {error}") from error
+    try:
+        held = captures.of_workloads(document, captured or {}, device.torch_device)
+    except CapturedError as error:
+        raise SetupError(str(error)) from error
     threads = environment.threads(document["protocol"])
     torch.set_num_threads(threads)
     # Run exactly the source that was read, even if the original file changes.
@@ -96,6 +105,7 @@ def prepare(
         threads=threads if device.kind == "cpu" else min(threads, _THREADS_BESIDE_A_GPU),
         phases=phases or Phases(),
         chain_us=chain_us,
+        captured=held,
     )
 
 

@@ -41,13 +41,15 @@ def run(
     nonces: Mapping[str, str] | None = None,
     required_isolation: Sequence[str] = (),
     telemetry: Telemetry | None = None,
+    captured: Mapping[str, bytes] | None = None,
 ) -> dict[str, Any]:
     """Measure `candidate` by a checked benchmark document and return the sealed record.
 
     Raises SetupError when the benchmark cannot be measured here (for example, if one of
     `required_isolation` is not in force), SideFailed when a side fails, and DeviceFailed when the
     device does. A finding against a side gives a record. `telemetry` replaces the device's own,
-    `nonces` are by issuer: values that this run alone was given.
+    `nonces` are by issuer: values that this run alone was given. `captured` are the files of
+    captured tensors by path.
     """
     isolation.hide_referee()
     started_at, started = datetime.now(UTC), time.monotonic()
@@ -62,7 +64,15 @@ def run(
         operators.check_sealed(document)
         with phases.of("preparing"):
             setting = prepare(
-                document, candidate, device_kind, folder, first_user, telemetry, phases, stack
+                document,
+                candidate,
+                device_kind,
+                folder,
+                first_user,
+                telemetry,
+                phases,
+                stack,
+                captured,
             )
             isolation.require(required_isolation, setting.device, setting.sandboxes)
             setting.monitor.begin()

@@ -30,7 +30,7 @@ _SCHEMA = {
         },
     },
 }
-_OPERATIONS: Mapping[type, Any] = {
+_OPERATIONS: Mapping[type[ast.AST], Any] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -218,6 +218,7 @@ def _value(node: ast.expr, axes: Mapping[str, int]) -> int | bool:
         return node.value
     if isinstance(node, ast.Name) and node.id in axes:
         return axes[node.id]
+    sign: type[ast.AST]
     if isinstance(node, ast.BinOp):
         left, right, sign = node.left, node.right, type(node.op)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:

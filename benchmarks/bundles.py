@@ -4,6 +4,7 @@ from benchmarks import storage
 from benchmarks.errors import BenchmarkError
 from benchmarks.models import Record, Run
 from benchmarks.records import archives
+from benchmarks.services import captured_files
 
 
 def archive(*, run: Run, with_source: bool, why_without: str = "") -> bytes:
@@ -24,6 +25,7 @@ def archive(*, run: Run, with_source: bool, why_without: str = "") -> bytes:
                 filename=run.solution.filename,
                 source=run.solution.source if with_source else None,
                 why_without=why_without,
+                captured=captured_files.of(run.benchmark.document),
                 public_key=record.signed_by.public_key if record.signed_by else None,
             )
         )

@@ -19,6 +19,7 @@ from benchmarks.triggers import AppendOnly, ReadOnly
 __all__ = [
     "Benchmark",
     "BenchmarkCheck",
+    "CapturedFile",
     "Record",
     "Repetition",
     "Run",
@@ -64,6 +65,28 @@ class Benchmark(models.Model):
     def document(self) -> dict[str, Any]:
         """The sealed document as data (schema twofold.benchmark/1)."""
         return dict(json.loads(bytes(self.canonical)))
+
+
+class CapturedFile(models.Model):
+    """A file of captured tensors that benchmark documents name by its digest. Append-only."""
+
+    file = models.FileField(storage=place_of_records, max_length=200)
+    digest = models.CharField(max_length=71, unique=True)
+    size_bytes = models.PositiveIntegerField()
+    stored_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-stored_at", "-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(digest__regex=r"^sha256:[0-9a-f]{64}$", size_bytes__gt=0),
+                name="capturedfile_has_a_digest",
+            ),
+        ]
+        triggers: ClassVar = [AppendOnly()]
+
+    def __str__(self) -> str:
+        return self.digest
 
 
 class Solution(models.Model):

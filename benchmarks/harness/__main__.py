@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from benchmarks.harness.cli import parsing
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
+from benchmarks.records.captured_tensors import CapturedError
 from benchmarks.records.documents import InvalidBenchmark
 from benchmarks.records.records import RecordError
 from benchmarks.records.signatures import KeyUnusable
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parsing.parser().parse_args(arguments)
     try:
         status: int = parsed.do(parsed)
-    except (InvalidBenchmark, KeyUnusable, RecordError, SetupError) as error:
+    except (CapturedError, InvalidBenchmark, KeyUnusable, RecordError, SetupError) as error:
         code = getattr(error, "code", "")
         print(printable.line(f"{error} [{code}]" if code else error, _LETTERS), file=sys.stderr)
         return 2

@@ -10,10 +10,11 @@ from django.conf import settings
 from benchmarks.errors import BenchmarkError, StaleAttempt
 from benchmarks.measuring import outcomes
 from benchmarks.measuring.job_watching import JobWatch
+from benchmarks.measuring.measurements import write_captured
 from benchmarks.measuring.watching import LeaseLost, WorkerStopping, own_folder
 from benchmarks.models import BenchmarkCheck
 from benchmarks.records import documents
-from benchmarks.services import checks, leases
+from benchmarks.services import captured_files, checks, leases
 from benchmarks.text import last_line, readable
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class CheckWatch(JobWatch):
         """
         given, out = self.folder / "benchmark.json", self.folder / "checked.json"
         given.write_bytes(bytes(self.check.document))
+        write_captured(self.folder, captured_files.of(self.check.benchmark))
         arguments = ["check", str(given), "--out", str(out), "--progress"]
         if required := ",".join(settings.TWOFOLD_REQUIRED_ISOLATION):
             arguments += ["--require-isolation", required]

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,23 @@ from benchmarks.measuring.watching import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """The input of a run: the sealed benchmark, the candidate and the nonces, by issuer."""
+    """The input of a run: the sealed benchmark, the candidate and the nonces, by issuer.
+
+    `captured` are the benchmark's files of captured tensors by path.
+    """
 
     benchmark: bytes
     filename: str
     source: bytes
     nonces: Mapping[str, str]
     required_isolation: Sequence[str]
+    captured: Mapping[str, bytes] = field(default_factory=dict)
 
     def arguments(self, folder: Path, record: Path) -> list[str]:
         """Write the files into `folder`; return the arguments of the referee."""
         benchmark = folder / "benchmark.json"
         benchmark.write_bytes(self.benchmark)
+        write_captured(folder, self.captured)
         # In a folder of its own, because its name could shadow a module.
         candidate = folder / "candidate" / self.filename
         candidate.parent.mkdir()
@@ -35,6 +40,14 @@ class Measurement:
         if self.required_isolation:
             arguments += ["--require-isolation", ",".join(self.required_isolation)]
         return arguments
+
+
+def write_captured(folder: Path, captured: Mapping[str, bytes]) -> None:
+    """Write captured tensors where the referee looks for them: beside the benchmark."""
+    for name, content in captured.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
 
 
 class MeasurementWatch(Watch):

@@ -6,14 +6,14 @@ import time
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections
 
-from benchmarks.errors import RecordRejected, StaleAttempt
+from benchmarks.errors import BenchmarkError, RecordRejected, StaleAttempt
 from benchmarks.limits import limits
 from benchmarks.measuring import outcomes, stopping
 from benchmarks.measuring.job_watching import JobWatch
 from benchmarks.measuring.measurements import Measurement, MeasurementWatch
 from benchmarks.measuring.watching import LeaseLost, WorkerStopping, own_folder
 from benchmarks.models import Run
-from benchmarks.services import leases, runs
+from benchmarks.services import captured_files, leases, runs
 
 logger = logging.getLogger(__name__)
 
@@ -92,12 +92,17 @@ class RunWatch(JobWatch, MeasurementWatch):
 
     def measurement(self) -> Measurement:
         run = self.job
+        try:
+            captured = captured_files.of(run.benchmark.document)
+        except BenchmarkError as error:
+            raise outcomes.Failed(error.message, code=error.code) from error
         return Measurement(
             benchmark=bytes(run.benchmark.canonical),
             filename=run.solution.filename,
             source=run.solution.source.encode(),
             nonces=run.nonces,
             required_isolation=settings.TWOFOLD_REQUIRED_ISOLATION,
+            captured=captured,
         )
 
     def store(self) -> bool:

@@ -44,6 +44,21 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='CapturedFile',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('file', models.FileField(max_length=200, storage=benchmarks.models.place_of_records, upload_to='')),
+                ('digest', models.CharField(max_length=71, unique=True)),
+                ('size_bytes', models.PositiveIntegerField()),
+                ('stored_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+            ],
+            options={
+                'ordering': ['-stored_at', '-pk'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('digest__regex', '^sha256:[0-9a-f]{64}$'), ('size_bytes__gt', 0)), name='capturedfile_has_a_digest')],
+                'triggers': [pgtrigger.compiler.Trigger(name='append_only', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'capturedfile.append_only';", hash='642990ab93bb69d3da717dd881c9bf2ececfb4a7', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_b364c', table='benchmarks_capturedfile', when='BEFORE'))],
+            },
+        ),
+        migrations.CreateModel(
             name='SigningKey',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

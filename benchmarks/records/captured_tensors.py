@@ -6,7 +6,6 @@ of the same names; the harness changes them for every call (`devices.captured`).
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -64,6 +63,8 @@ Described = Mapping[str, Any]
 
 class CapturedError(ValueError):
     """Captured tensors that cannot be measured with; the text says which and what to do."""
+
+    code = "folder.captured"
 
 
 def read(folder: Path) -> dict[str, bytes]:
@@ -246,8 +247,3 @@ def shapes_text(held: Described) -> str:
         f"{name} {each['dtype']} [{' × '.join(map(str, each['shape']))}]"
         for name, each in held["tensors"].items()
     )
-
-
-def elements(held: Described) -> int:
-    """The number of elements of a file's tensors."""
-    return sum(math.prod(each["shape"]) for each in held["tensors"].values())

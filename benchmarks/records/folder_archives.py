@@ -15,19 +15,21 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO, BinaryIO
 
+from benchmarks.records import captured_tensors
 from benchmarks.records.benchmark_folders import MAX_FILE_BYTES, MAX_FILES, decoded
 from benchmarks.records.folder_errors import FolderError
 
-MAX_ARCHIVE_BYTES = 8 * 2**20
+# Captured numbers hardly compress.
+MAX_ARCHIVE_BYTES = captured_tensors.MAX_BYTES + 8 * 2**20
 # Of all members together, unpacked: what a folder's files may have, and no more.
-MAX_UNPACKED_BYTES = 16 * 2**20
+MAX_UNPACKED_BYTES = captured_tensors.MAX_BYTES + 16 * 2**20
 _MAX_MEMBERS = 100
 _LONGEST_NAME = 200
 _IGNORED = ("__pycache__", "__MACOSX", ".DS_Store", ".git")
 
 
-def read(content: bytes) -> dict[str, str]:
-    """The folder's files by path. One common top folder is left out.
+def read(content: bytes) -> tuple[dict[str, str], dict[str, bytes]]:
+    """The folder's texts and its captured tensors by path. One common top folder is left out.
 
     Raises FolderError with code "folder.archive" and the remedy, or those of the folder itself.
     """
@@ -43,11 +45,10 @@ def read(content: bytes) -> dict[str, str]:
         raise _refused(f"it is damaged ({error})") from error
     except (NotImplementedError, RuntimeError, ValueError, OverflowError) as error:
         raise _refused(f"it cannot be unpacked ({error})") from error
-    return {
-        name: decoded(name, each)
-        for name, each in _without_top(found).items()
-        if not _is_left_out(name)
-    }
+    kept = {n: each for n, each in _without_top(found).items() if not _is_left_out(n)}
+    captured = {n: each for n, each in kept.items() if captured_tensors.NAME.fullmatch(n)}
+    texts = {n: decoded(n, each) for n, each in kept.items() if n not in captured}
+    return texts, captured
 
 
 def _refused(reason: str) -> FolderError:
@@ -116,11 +117,13 @@ def _gunzipped(content: bytes) -> bytes:
 
 
 def _bounded(packed: IO[bytes], name: str) -> bytes:
-    content = packed.read(MAX_FILE_BYTES + 1)
-    if len(content) > MAX_FILE_BYTES:
+    captured = name.endswith(".safetensors")
+    most = captured_tensors.MAX_BYTES if captured else MAX_FILE_BYTES
+    content = packed.read(most + 1)
+    if len(content) > most:
+        what = "captured tensors" if captured else f"at most {MAX_FILES} files, each"
         raise FolderError(
-            f"{name}: a benchmark has at most {MAX_FILES} files of {MAX_FILE_BYTES:,} bytes",
-            code="size",
+            f"{name} is too large: a benchmark has {what} of at most {most:,} bytes", code="size"
         )
     return content
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from benchmarks.client import ATTEMPTS, Site, SiteError, parsed
 from benchmarks.measuring.limits import Limits
 from benchmarks.measuring.measurements import Measurement
+from benchmarks.records import captured_tensors, documents
 from benchmarks.records.canonical import content_digest, digest_of_bytes
 
 JSON: Final = {"Content-Type": "application/json"}
@@ -74,8 +75,10 @@ class RunnerSite(Site):
     def measurement(self, attempt: Attempt) -> Measurement:
         """Download the files of an attempt. Raises WrongDigest."""
         candidate = self._file(attempt, "candidate", LARGEST_CANDIDATE_BYTES)
+        benchmark = self._file(attempt, "benchmark", attempt.limits.record_bytes)
         return Measurement(
-            benchmark=self._file(attempt, "benchmark", attempt.limits.record_bytes),
+            benchmark=benchmark,
+            captured=self._captured(attempt, documents.load(benchmark)),
             filename=_plain_name(str(attempt.data["candidate"]["filename"])),
             source=candidate,
             nonces=attempt.nonces,
@@ -102,6 +105,17 @@ class RunnerSite(Site):
         """Return a run to the queue."""
         path = f"runner/attempts/{attempt_id}/release/"
         self.exchange("POST", path, content=b"{}", headers=JSON, attempts=attempts)
+
+    def _captured(self, attempt: Attempt, document: Mapping[str, Any]) -> dict[str, bytes]:
+        """The captured tensors that the benchmark names, by path."""
+        found = {}
+        for name, held in document.get("captured", {}).items():
+            hexadecimal = held["digest"].removeprefix("sha256:")
+            path = f"runner/attempts/{attempt.id}/captured/{hexadecimal}/"
+            found[name] = self.exchange("GET", path, most_bytes=captured_tensors.MAX_BYTES)
+            if digest_of_bytes(found[name]) != held["digest"]:
+                raise WrongDigest(f"{name} of {attempt} does not have the sealed digest.")
+        return found
 
     def _file(self, attempt: Attempt, name: str, most_bytes: int) -> bytes:
         path = f"runner/attempts/{attempt.id}/{name}/"

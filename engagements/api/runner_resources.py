@@ -257,6 +257,12 @@ class RunnerAttempts(Api):
         content = attempts.candidate_file(self.attempt())
         return HttpResponse(content, content_type="text/plain; charset=utf-8")
 
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    def captured(self, request: Request, pk: int, digest: str) -> HttpResponse:
+        """Download a file of captured tensors that the benchmark names, by its SHA-256."""
+        content = attempts.captured_file(self.attempt(), f"sha256:{digest}")
+        return HttpResponse(content, content_type="application/octet-stream")
+
     @extend_schema(request=ReportSerializer, responses={204: None})
     def progress(self, request: Request, pk: int) -> Response:
         """Extend the lease and show the progress on the run's page."""

@@ -56,6 +56,7 @@ of_a_runner: list[URLPattern | URLResolver] = [
     path("claim/", runner({"post": "claim"}), name="api-runner-claim"),
     path("attempts/<int:pk>/benchmark/", attempt({"get": "benchmark"})),
     path("attempts/<int:pk>/candidate/", attempt({"get": "candidate"})),
+    path("attempts/<int:pk>/captured/<slug:digest>/", attempt({"get": "captured"})),
     path("attempts/<int:pk>/progress/", attempt({"put": "progress"})),
     path(
         "attempts/<int:pk>/record/",

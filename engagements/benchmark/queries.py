@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from benchmarks.models import Benchmark
+from benchmarks.records import captured_tensors
 from engagements.benchmark.models import SealedVersion
 from engagements.common.errors import ApplicationError
 from engagements.engagement.models import Engagement
@@ -40,6 +41,7 @@ class WorkloadRow:
     sizes: str
     weight: float
     baseline_us: float | None
+    captured: str = ""
 
 
 def workload_rows(document: Mapping[str, Any]) -> list[WorkloadRow]:
@@ -51,7 +53,15 @@ def workload_rows(document: Mapping[str, Any]) -> list[WorkloadRow]:
             sizes=", ".join(f"{axis} {size:,}" for axis, size in load["axes"].items()),
             weight=load["weight"],
             baseline_us=measured.get(load["name"]),
+            captured=captured_text(document, load),
         )
         for load in document["workloads"]
     ]
     return sorted(rows, key=lambda row: -row.weight)
+
+
+def captured_text(document: Mapping[str, Any], load: Mapping[str, Any]) -> str:
+    """The captured tensors of a workload, "" where all of its inputs are drawn."""
+    if "captured" not in load:
+        return ""
+    return captured_tensors.shapes_text(document["captured"][load["captured"]])

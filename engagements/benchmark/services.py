@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -13,10 +13,11 @@ from django.db.models import Max
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.models import BenchmarkCheck, place_of_records
-from benchmarks.records import benchmark_folders, folder_archives
+from benchmarks.records import benchmark_folders, captured_tensors, folder_archives
 from benchmarks.records.canonical import digest_of_bytes
+from benchmarks.records.captured_tensors import CapturedError
 from benchmarks.records.folder_errors import FolderError
-from benchmarks.services import benchmarks, checks
+from benchmarks.services import benchmarks, captured_files, checks
 from benchmarks.storage import make_durable
 from benchmarks.text import readable
 from engagements import access
@@ -50,9 +51,15 @@ def upload(*, engagement: Engagement, name: str, content: BinaryIO, by: User) ->
     side_of(engagement, by)
     packed = content.read(folder_archives.MAX_ARCHIVE_BYTES + 1)
     try:
-        document = benchmark_folders.document(folder_archives.read(packed))
+        texts, captured = folder_archives.read(packed)
+        document = benchmark_folders.document(texts, captured=benchmark_folders.described(captured))
     except FolderError as error:
         raise ApplicationError(str(error), code=error.code) from error
+    try:
+        captured_tensors.opened(document, captured)
+    except CapturedError as error:
+        raise ApplicationError(str(error), code=error.code) from error
+    captured_files.store(files=captured)
     digest = digest_of_bytes(packed)
     stored_as = _store(packed, digest)
     with transaction.atomic():
@@ -80,7 +87,7 @@ def upload(*, engagement: Engagement, name: str, content: BinaryIO, by: User) ->
             changes={"version": version.number, "digest": digest},
             for_customer=True,
         )
-        _queue(version, by, uuid4())
+        _queue(version, document, by, uuid4())
     return version
 
 
@@ -99,7 +106,7 @@ def check(*, version: BenchmarkVersion, by: User, request_key: UUID) -> VersionC
             "This version is being checked. Cancel that check first.",
             code="benchmark.check_in_progress",
         )
-    return _queue(version, by, request_key)
+    return _queue(version, _document(version), by, request_key)
 
 
 @transaction.atomic
@@ -258,11 +265,17 @@ def archive_of(version: BenchmarkVersion) -> bytes:
 
 def files_of(version: BenchmarkVersion) -> dict[str, str]:
     """The text of a version's files by path."""
-    return folder_archives.read(archive_of(version))
+    return folder_archives.read(archive_of(version))[0]
 
 
-def _queue(version: BenchmarkVersion, by: User, request_key: UUID) -> VersionCheck:
-    document = benchmark_folders.document(files_of(version))
+def _document(version: BenchmarkVersion) -> dict[str, Any]:
+    texts, captured = folder_archives.read(archive_of(version))
+    return benchmark_folders.document(texts, captured=benchmark_folders.described(captured))
+
+
+def _queue(
+    version: BenchmarkVersion, document: dict[str, Any], by: User, request_key: UUID
+) -> VersionCheck:
     job = checks.request(document=document, request_key=request_key)
     return VersionCheck.objects.create(version=version, check_job=job, requested_by=by)
 

@@ -11,13 +11,14 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import Http404
 
-from benchmarks.errors import RecordRejected, StaleAttempt
+from benchmarks.errors import BenchmarkError, RecordRejected, StaleAttempt
 from benchmarks.measuring import progress as progress_events
 from benchmarks.models import Record, Run
 from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.records.failure_codes import FailureCode
-from benchmarks.services import leases
+from benchmarks.services import captured_files, leases
 from benchmarks.services import runs as measuring
 from benchmarks.verdict.controls import baseline_band
 from engagements.common.errors import ApplicationError
@@ -75,6 +76,21 @@ def candidate_file(attempt: RunnerAttempt) -> bytes:
     """The candidate's source of a current attempt. Raises ApplicationError."""
     solution = attempt.run.solution
     return _file(attempt, solution.source.encode(), solution.digest)
+
+
+def captured_file(attempt: RunnerAttempt, digest: str) -> bytes:
+    """A file of captured tensors that the benchmark of a current attempt names.
+
+    Raises Http404 for any other file, and ApplicationError.
+    """
+    document = attempt.run.benchmark.document
+    if digest not in {each["digest"] for each in document.get("captured", {}).values()}:
+        raise Http404("No such file.")
+    try:
+        content = captured_files.content(digest)
+    except BenchmarkError as error:
+        raise ApplicationError(error.message, code=error.code) from error
+    return _file(attempt, content, digest)
 
 
 def _file(attempt: RunnerAttempt, content: bytes, digest: str) -> bytes:

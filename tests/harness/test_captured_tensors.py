@@ -227,3 +227,18 @@ def test_a_run_measures_with_captured_tensors_and_its_bundle_contains_them(
                 public_key=None,
             )
         )
+
+
+def test_init_takes_the_sizes_of_captured_tensors(tmp_path: Path) -> None:
+    save_file({"x": torch.ones(5, 64)}, tmp_path / "Layer 3.safetensors")
+    folder = tmp_path / "own"
+    command = ["init", "elementwise", str(folder), "--captured"]
+    assert harness.main([*command, str(tmp_path / "Layer 3.safetensors")]) == 0
+    document, held = benchmark_folders.of_folder(folder)
+    (load,) = document["workloads"]
+    assert load["axes"] == {"tokens": 5, "hidden": 64}
+    assert load["captured"] in held
+    save_file({"w": torch.ones(5)}, tmp_path / "other.safetensors")
+    command[2] = str(tmp_path / "other")
+    assert harness.main([*command, str(tmp_path / "other.safetensors")]) == 2
+    assert not (tmp_path / "other").exists()

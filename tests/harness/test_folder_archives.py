@@ -103,4 +103,4 @@ def test_a_folder_is_read_with_or_without_its_own_name(
     pack: Callable[..., bytes], top: str
 ) -> None:
     expected = {name: content.decode() for name, content in FILES.items()}
-    assert folder_archives.read(pack(top=top)) == expected
+    assert folder_archives.read(pack(top=top)) == (expected, {})

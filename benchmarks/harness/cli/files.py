@@ -38,13 +38,13 @@ def content(path: Path) -> bytes:
         raise SetupError(f"cannot read {path}: {error.strerror}") from error
 
 
-def keep_all(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write the texts of a new folder by path."""
+def keep_all(folder: Path, contents: Mapping[str, str | bytes]) -> None:
+    """Write the files of a new folder by path."""
     try:
-        for name, text in texts.items():
+        for name, each in contents.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(each if isinstance(each, bytes) else each.encode())
     except OSError as error:
         raise SetupError(f"cannot write {folder}: {error.strerror}") from error
 

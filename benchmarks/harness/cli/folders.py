@@ -12,7 +12,12 @@ from typing import Any
 from benchmarks.harness.cli import files, measuring
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import printable
-from benchmarks.records import benchmark_folders, documents, traffic_workloads
+from benchmarks.records import (
+    benchmark_folders,
+    captured_tensors,
+    documents,
+    traffic_workloads,
+)
 from benchmarks.records.canonical import canonical
 from benchmarks.records.folder_errors import DESCRIPTION
 from kernels import candidate_templates, catalogue, languages
@@ -31,7 +36,8 @@ def init(arguments: argparse.Namespace) -> int:
     texts[DESCRIPTION] = texts[DESCRIPTION].replace(own, f'operator = "{name}"')
     if arguments.log is not None:
         texts[DESCRIPTION] = _with_workloads(texts[DESCRIPTION], arguments.log, arguments.coverage)
-    files.keep_all(folder, texts)
+    held = {} if arguments.captured is None else _captured(texts, arguments.captured)
+    files.keep_all(folder, {**texts, **held})
     baseline = next((folder / "baselines").glob("*.py"))
     print(f"wrote {folder}; next: twofold check {folder}")
     print(f"a candidate has the form of {baseline}")
@@ -46,6 +52,30 @@ def require_new(folder: Path) -> str:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SetupError(f"folder {folder} is not empty: choose a new one")
     return name
+
+
+def _captured(texts: dict[str, str], file: Path) -> dict[str, bytes]:
+    """Add a file of captured tensors to the first workload, whose axes become its tensors'."""
+    name = f"{captured_tensors.FOLDER}/{re.sub(r'[^a-z0-9_]+', '_', file.stem.lower())}.safetensors"
+    try:
+        held = {name: file.read_bytes()}
+    except OSError as error:
+        raise SetupError(f"cannot read {file}: {error.strerror}") from error
+    described = benchmark_folders.described(held)
+    given = tomllib.loads(texts[DESCRIPTION])
+    first = given["workloads"][0]
+    axes = dict(first["axes"])
+    specs = {each["name"]: each for each in (*given.get("state", ()), *given["inputs"])}
+    for tensor, each in described[name]["tensors"].items():
+        for side, size in zip(specs.get(tensor, {}).get("shape", ()), each["shape"], strict=False):
+            if isinstance(side, str):
+                axes[side] = size
+    workload = traffic_workloads.Drafted(workloads=[(first["name"], axes, 1.0)], calls=1, covered=1)
+    text = traffic_workloads.filled(texts[DESCRIPTION], workload, source=None)
+    texts[DESCRIPTION] = text + f"captured = {json.dumps(name)}\n"
+    document = benchmark_folders.document(texts, captured=described)
+    captured_tensors.opened(document, held)
+    return held
 
 
 def _with_workloads(description: str, log: Path, coverage: float) -> str:

@@ -37,6 +37,9 @@ def parser() -> argparse.ArgumentParser:
     init.add_argument(
         "--coverage", type=float, default=0.9, help="share of the calls in named workloads"
     )
+    init.add_argument(
+        "--captured", type=Path, metavar="FILE", help="tensors of a real call, .safetensors"
+    )
     init.set_defaults(do=folders.init)
     check = commands.add_parser("check", help="try a benchmark folder as the referee will")
     check.add_argument("folder", type=Path, help="a benchmark folder or its document")

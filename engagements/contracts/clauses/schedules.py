@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from benchmarks.records import captured_tensors
 from engagements.common import money
 from engagements.common.errors import ApplicationError
 from engagements.contracts import wording
@@ -120,6 +121,7 @@ def _benchmark(terms: Terms, benchmark: Mapping[str, Any]) -> Schedule:
             ["Hardware", wording.hardware(sealed["hardware"])],
             ["Number format", benchmark["dtype"]],
             *_traffic(benchmark),
+            *_captured(benchmark),
             ["Target", f"{formatting.plain_number(Decimal(terms['target']))}× end to end"],
             ["Confidence", formatting.share(sealed["confidence"])],
             [
@@ -142,6 +144,19 @@ def _traffic(benchmark: Mapping[str, Any]) -> list[list[str]]:
     if tail := logged.get("tail"):
         text += f"; “{tail}” represents the others"
     return [["Traffic", text]]
+
+
+def _captured(benchmark: Mapping[str, Any]) -> list[list[str]]:
+    """The tensors of real calls by workload, with the digest of their file."""
+    return [
+        [
+            "Captured tensors",
+            f"{spaced(load['name'])}: {captured_tensors.shapes_text(held)}, changed for every "
+            f"call; {held['digest']}",
+        ]
+        for load in benchmark["workloads"]
+        if (held := benchmark.get("captured", {}).get(load.get("captured")))
+    ]
 
 
 def _workloads(benchmark: Mapping[str, Any]) -> Schedule:

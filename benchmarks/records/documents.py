@@ -121,12 +121,13 @@ _WORKLOAD = schemas.exactly(
     axes=schemas.by_name(schemas.POSITIVE_COUNT),
     weight={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
 )
-# What the named workloads cover of a log of the customer's calls; `tail` represents the rest.
+# What the named workloads cover of a log's calls and of their time; `tail` represents the rest.
 TRAFFIC = schemas.exactly(
-    optional=("tail",),
+    optional=("tail", "covered_time"),
     source=schemas.TEXT,
     calls=schemas.POSITIVE_COUNT,
     covered=schemas.SHARE,
+    covered_time=schemas.SHARE,
     tail=schemas.TEXT,
 )
 SCHEMA = schemas.exactly(

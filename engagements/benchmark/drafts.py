@@ -8,6 +8,7 @@ from django.http import Http404
 
 from benchmarks.records import benchmark_folders, traffic_workloads
 from benchmarks.records.folder_errors import DESCRIPTION, FolderError
+from benchmarks.records.traffic_workloads import Logged, ShapeLog
 from engagements.benchmark import services as benchmark
 from engagements.common.errors import ApplicationError
 from engagements.engagement.models import Engagement
@@ -41,11 +42,14 @@ def description_of(engagement: Engagement, pk: int) -> str:
     description = files[DESCRIPTION]
     fixed = tomllib.loads(description)["workloads"][0]["axes"]
     shapes = [
-        ({axis: int(size) for axis, size in each.axes.items() if size.isdecimal()}, each.calls)
+        Logged(
+            axes={axis: int(size) for axis, size in each.axes.items() if size.isdecimal()},
+            calls=each.calls,
+        )
         for each in facts.shapes
     ]
     try:
-        drafted = traffic_workloads.draft(shapes, fixed=fixed, calls=facts.calls)
+        drafted = traffic_workloads.draft(ShapeLog(shapes=shapes), fixed=fixed, calls=facts.calls)
         text = traffic_workloads.filled(description, drafted, source=row.name)
         benchmark_folders.document({**files, DESCRIPTION: text})
     except FolderError as error:

@@ -12,25 +12,41 @@ from benchmarks.harness import __main__ as harness
 from benchmarks.records import benchmark_folders, traffic_workloads
 from benchmarks.records.folder_errors import FolderError
 
-LOG = b"tokens,count,us\n1,900,4.5\n7,50,4.5\n16,30,4\n300,20,3\nnone,5,1\n"
+LOG = b"tokens,count,time_us\n1,900,450\n7,50,450\n16,30,90\n300,20,10\nnone,5,1\n2,many,1\n"
 
 
-def test_the_most_frequent_shapes_are_named_and_the_rest_is_a_tail(tmp_path: Path) -> None:
+def test_the_most_frequent_shapes_are_named_and_the_rest_is_a_tail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "calls.csv").write_bytes(LOG)
     folder = tmp_path / "logged"
     command = ["init", "elementwise", str(folder), "--from", str(tmp_path / "calls.csv")]
     assert harness.main([*command, "--coverage", "0.94"]) == 0
     document = benchmark_folders.document(benchmark_folders.read(folder))
     loads = [(each["axes"], each["weight"]) for each in document["workloads"]]
-    # The median of the calls beyond the named shapes, weighted by calls.
+    # The middle of the shapes beyond the named ones, weighted by calls.
     assert loads == [
-        ({"tokens": 1, "hidden": 256}, 0.9),
-        ({"tokens": 7, "hidden": 256}, 0.05),
-        ({"tokens": 16, "hidden": 256}, pytest.approx(0.05)),
+        ({"tokens": 1, "hidden": 256}, pytest.approx(900 / 1006)),
+        ({"tokens": 7, "hidden": 256}, pytest.approx(50 / 1006)),
+        ({"tokens": 16, "hidden": 256}, pytest.approx(56 / 1006)),
     ]
+    # What could not be read is listed, and counts as not covered.
     assert document["traffic"] == {
-        "source": "calls.csv", "calls": 1000, "covered": 0.95, "tail": "tail",
+        "source": "calls.csv", "calls": 1006, "covered": 0.944334, "tail": "tail",
     }  # fmt: skip
+    said = capsys.readouterr().err
+    assert "row 5: no whole number" in said
+    assert "row 6: count is 'many'" in said
+
+
+def test_a_log_with_times_says_what_share_of_them_is_covered() -> None:
+    log = traffic_workloads.read_log(LOG.split(b"none")[0], "calls.csv")
+    drafted = traffic_workloads.draft(log, fixed={"tokens": 8}, coverage=0.94)
+    assert (drafted.covered, drafted.covered_time) == (0.95, 0.9)
+
+
+def _log(calls: int, **axes: int) -> traffic_workloads.ShapeLog:
+    return traffic_workloads.ShapeLog(shapes=[traffic_workloads.Logged(axes=axes, calls=calls)])
 
 
 def test_weights_add_up_for_any_coverage_and_json_lines_are_read() -> None:
@@ -41,12 +57,13 @@ def test_weights_add_up_for_any_coverage_and_json_lines_are_read() -> None:
         assert math.fsum(weight for *_, weight in drafted.workloads) == pytest.approx(1, abs=1e-12)
         assert len(drafted.workloads) <= 9
         assert drafted.has_tail
-    whole = traffic_workloads.draft(shapes[:3], fixed={"tokens": 8}, coverage=1.0)
+    first = traffic_workloads.ShapeLog(shapes=shapes.shapes[:3])
+    whole = traffic_workloads.draft(first, fixed={"tokens": 8}, coverage=1.0)
     assert (whole.covered, whole.has_tail) == (1.0, False)
 
 
 def test_calls_beyond_the_listed_shapes_belong_to_the_tail() -> None:
-    drafted = traffic_workloads.draft([({"tokens": 4}, 60)], fixed={"tokens": 8}, calls=100)
+    drafted = traffic_workloads.draft(_log(60, tokens=4), fixed={"tokens": 8}, calls=100)
     assert [weight for *_, weight in drafted.workloads] == [0.6, 0.4]
 
 
@@ -61,7 +78,7 @@ def test_a_log_without_the_operators_axes_writes_nothing(content: bytes, tmp_pat
 
 def test_only_the_workloads_of_a_description_are_replaced() -> None:
     given = 'a = 1\n[[workloads]]\nname = "x"\n[traffic]\ncalls = 1\n[hardware]\ndevice = "cpu"\n'
-    drafted = traffic_workloads.draft([({"n": 3}, 1)], fixed={"n": 1})
+    drafted = traffic_workloads.draft(_log(1, n=3), fixed={"n": 1})
     found = tomllib.loads(traffic_workloads.filled(given, drafted, source='a "log"'))
     assert (found["a"], found["hardware"]) == (1, {"device": "cpu"})
     assert [each["axes"] for each in found["workloads"]] == [{"n": 3}]

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import re
+import sys
 import tomllib
 from dataclasses import asdict
 from pathlib import Path
@@ -81,8 +82,12 @@ def _captured(texts: dict[str, str], file: Path) -> dict[str, bytes]:
 def _with_workloads(description: str, log: Path, coverage: float) -> str:
     """The description with the workloads of a log; axes that the log lacks keep their sizes."""
     fixed = tomllib.loads(description)["workloads"][0]["axes"]
-    shapes = traffic_workloads.read_log(files.content(log), log.name)
-    drafted = traffic_workloads.draft(shapes, fixed=fixed, coverage=coverage)
+    logged = traffic_workloads.read_log(files.content(log), log.name)
+    drafted = traffic_workloads.draft(logged, fixed=fixed, coverage=coverage)
+    for each in drafted.left_out:
+        print(f"left out: {log.name}, {each}", file=sys.stderr)
+    time = "" if drafted.covered_time is None else f" and {drafted.covered_time:.0%} of their time"
+    print(f"the named workloads cover {drafted.covered:.0%} of {drafted.calls:,} calls{time}")
     return traffic_workloads.filled(description, drafted, source=log.name)
 
 

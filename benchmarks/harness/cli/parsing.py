@@ -12,6 +12,7 @@ from benchmarks.harness.cli import (
     running,
     submitting,
     time_stamps,
+    tracing,
 )
 from benchmarks.records import signatures
 
@@ -50,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
     check.set_defaults(do=folders.check)
     folders.add_template_to(commands)
     importing.add_to(commands)
+    tracing.add_to(commands)
     run = commands.add_parser("run", help="measure a candidate and write the record")
     run.add_argument("benchmark", type=Path, help="a benchmark document or folder")
     run.add_argument("candidate", help="a .py or .cu file, or operator/name of the catalogue")

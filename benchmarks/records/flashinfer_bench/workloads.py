@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.records import schemas, traffic_workloads
 from benchmarks.records.flashinfer_bench.definitions import Definition
 from benchmarks.records.flashinfer_bench.errors import ImportRefused
-from benchmarks.records.traffic_workloads import Drafted
+from benchmarks.records.traffic_workloads import Drafted, Logged, ShapeLog
 
 _MAX_BYTES = 64 * 2**20
 _SCHEMA = {
@@ -71,10 +71,10 @@ def from_lines(
             left_out.append(f"line {number}: {', '.join(empty)} is 0, so it computes nothing")
             continue
         _require_axes(definition, axes, f"{name}, line {number},")
-        shapes.append((_varying(definition, axes), 1))
+        shapes.append(Logged(axes=_varying(definition, axes)))
     if not shapes:
         raise ImportRefused(f"{name} has only empty workloads: give others", code="workloads")
-    drafted = traffic_workloads.draft(shapes, fixed=_fixed(definition))
+    drafted = traffic_workloads.draft(ShapeLog(shapes=shapes), fixed=_fixed(definition))
     return Sizes(
         drafted=drafted,
         source=name,
@@ -97,9 +97,9 @@ def from_options(
             )
         axes = {**definition.constants, **point}
         _require_axes(definition, axes, "--axes")
-        shapes.append((_varying(definition, axes), 1))
+        shapes.append(Logged(axes=_varying(definition, axes)))
     drafted = traffic_workloads.draft(
-        shapes, fixed=_fixed(definition), coverage=1.0, most=len(shapes)
+        ShapeLog(shapes=shapes), fixed=_fixed(definition), coverage=1.0, most=len(shapes)
     )
     return Sizes(drafted=drafted, source="", scalars=_scalars(definition, scalars, {}))
 

@@ -140,7 +140,10 @@ def _traffic(benchmark: Mapping[str, Any]) -> list[list[str]]:
     if logged is None:
         return []
     text = f"The workloads have the shapes of {formatting.share(logged['covered'])} of "
-    text += f"{logged['calls']:,} calls ({logged['source']})"
+    text += f"{logged['calls']:,} calls"
+    if (time := logged.get("covered_time")) is not None:
+        text += f" and of {formatting.share(time)} of their time"
+    text += f" ({logged['source']})"
     if tail := logged.get("tail"):
         text += f"; “{tail}” represents the others"
     return [["Traffic", text]]

@@ -70,7 +70,7 @@ def test_a_bundle_verifies_and_measures_and_its_record_comes_back(
 def test_the_first_line_names_the_required_libraries(finished: Run) -> None:
     document = finished.benchmark.document
     said = archives._libraries(document)
-    assert said == "torch, numpy, rfc8785, jsonschema and cryptography"
+    assert said == "torch, numpy, safetensors, rfc8785, jsonschema and cryptography"
     document["hardware"]["device"] = "cuda"
     document["baseline"] |= {"package": "flashinfer-python", "version": "0.6.1"}
     said = archives._libraries(document)

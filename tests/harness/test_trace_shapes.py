@@ -107,6 +107,7 @@ def test_a_real_trace_of_a_processor_is_read(tmp_path: Path) -> None:
         gzip.compress(b"[]")[:-6],
         json.dumps([_op("aten::mm", 0, 1, 1, [[True]]), _op("x", -1, 1, 1, [[2]])]).encode(),
     ],
+    ids=["empty", "deep", "number", "other events", "half", "no shapes"],
 )
 def test_what_is_no_trace_with_shapes_is_refused(content: bytes) -> None:
     with pytest.raises(FolderError) as refused:

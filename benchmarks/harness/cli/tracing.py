@@ -18,7 +18,9 @@ def shapes(arguments: argparse.Namespace) -> int:
         raise SetupError("--axes names the axes of one operator: give --operator too")
     left_out = [f"{count} events of {what}" for what, count in log.left_out.most_common()]
     if arguments.axes is None:
-        rows = [(row, {}) for row in log.rows if arguments.operator in (None, row.operator)]
+        rows: list[tuple[trace_shapes.Row, dict[str, int]]] = [
+            (row, {}) for row in log.rows if arguments.operator in (None, row.operator)
+        ]
         if not rows:
             trace_shapes.named(log, arguments.operator, "_")
     else:

@@ -70,7 +70,7 @@ def test_the_tensors_are_stored_once_by_digest_and_shown(
     assert raised.value.code == "captured.file_missing"  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("content", [b"none", _content(float("nan"))])
+@pytest.mark.parametrize("content", [b"none", _content(float("nan"))], ids=["text", "NaN"])
 def test_other_tensors_are_refused(client: Client, world: World, content: bytes) -> None:
     client.force_login(world.signatory)
     url = reverse("portal-benchmark-upload", args=[world.scoping().reference])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from uuid import uuid4
 
@@ -16,14 +17,18 @@ from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.time_box import hours
 from tests.browser.conftest import Window
 from tests.browser.test_appearance import Viewer
+from tests.engagements import cached_world
 from tests.engagements.world import World, days, today
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def world(transactional_db: None) -> World:
-    return World()
+def world(
+    transactional_db: None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[World]:
+    with cached_world.new_world(request.fixturenames, monkeypatch) as world:
+        yield world
 
 
 def amended(world: World, contract: ContractVersion) -> ContractVersion:

@@ -28,10 +28,7 @@ def world(
     db: None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[World]:
     """The consultancy, its customer and a stranger."""
-    if not cached_world.usable(request.fixturenames, monkeypatch):
-        yield World()
-        return
-    with cached_world.CachedWorld(monkeypatch).watched() as world:
+    with cached_world.new_world(request.fixturenames, monkeypatch) as world:
         yield world
 
 

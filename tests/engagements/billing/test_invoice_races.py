@@ -19,9 +19,9 @@ THREADS = 8
 
 
 @pytest.fixture
-def world(transactional_db: None) -> World:
+def world(transactional_db: None, world: World) -> World:
     """Committed, so that other connections see it."""
-    return World()
+    return world
 
 
 def numbers(series: str) -> list[int | None]:

@@ -26,9 +26,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def world(transactional_db: None) -> World:
+def world(transactional_db: None, world: World) -> World:
     """Committed, so that other connections see it."""
-    return World()
+    return world
 
 
 def test_two_signatories_at_once_accept_once(world: World) -> None:

@@ -38,9 +38,9 @@ Act = Callable[[], Any]
 
 
 @pytest.fixture
-def world(transactional_db: None) -> World:
+def world(transactional_db: None, world: World) -> World:
     """Committed, so that other connections see it."""
-    return World()
+    return world
 
 
 @pytest.fixture

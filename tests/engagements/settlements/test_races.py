@@ -28,9 +28,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def world(transactional_db: None) -> World:
+def world(transactional_db: None, world: World) -> World:
     """Committed, so that other connections see it."""
-    return World()
+    return world
 
 
 def test_two_concurrent_approvals_leave_one(world: World) -> None:

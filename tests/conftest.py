@@ -116,7 +116,6 @@ def _commits(item: pytest.Item) -> bool:
 
 def pytest_collection_finish() -> None:
     """Exclude imported objects from garbage collection, and collect after 20,000 new ones."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
     gc.enable()

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import django_filters
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import Http404
 from django.views.decorators.http import conditional_page
 from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework import exceptions
@@ -155,6 +156,13 @@ class Resource(Api, ReadOnlyModelViewSet[Any]):
             serializer: Any = self.serializer_class
             return serializer.Meta.model._default_manager.none()
         return self.rows()
+
+    def get_object(self) -> Any:
+        """The row in the URL. Raises NotFound without the name of a model."""
+        try:
+            return super().get_object()
+        except Http404:
+            raise exceptions.NotFound from None
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Return one row. Filters belong to lists."""

@@ -77,7 +77,7 @@ def explain(run: EngagementRun, summary: Mapping[str, Any]) -> Explanation:
         outcome = outcome_of_run(run)
         headline, consequence = outcome.headline, outcome.text
     if run.counterpart is not None and not run.repeat_verdict:
-        reason = f"{_OF_BOTH[decision]} {reason}"
+        reason = f"{_OF_BOTH[decision]} The consultancy’s measurement: {reason}"
     return Explanation(
         headline, reason, observed, confidence(summary), consequence, _TONES[decision]
     )

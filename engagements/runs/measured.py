@@ -9,6 +9,7 @@ from engagements.runs.estimates import Estimate
 from engagements.runs.explanations import explain, headline_of
 from engagements.runs.labels import RUN_LABELS, state_of
 from engagements.runs.models import EngagementRun
+from engagements.runs.pairs import Decision
 from engagements.runs.summary import record_of, verdict_of
 from engagements.templatetags.show import ratio
 
@@ -77,6 +78,10 @@ def shown(estimate: Estimate) -> str:
             f"Measured {ratio(estimate.low)} to {ratio(estimate.high)}, for a target of "
             f"{ratio(estimate.target)}."
         )
+    if estimate.verdict == Decision.DISAGREED:
+        return "The measurements of both parties disagree, so this run shows no speed-up."
+    if not estimate.verdict:
+        return "The other party’s measurement has not ended."
     return "This run does not measure the speed."
 
 

@@ -32,7 +32,7 @@ def submit(arguments: argparse.Namespace) -> int:
     print(printable.line(sentence(run), _LETTERS))
     if arguments.markdown:
         arguments.markdown.write_text(markdown(run, arguments.file.name), encoding="utf-8")
-    return FAILED if run.state == "failed" else 0
+    return FAILED if "failed" in (run.state, run.verdict) else 0
 
 
 def _measure(site: Site, arguments: argparse.Namespace, source: str) -> Run:
@@ -77,11 +77,13 @@ def sentence(run: Run) -> str:
     if record is None:
         cause = LABELS[run.failure_code] if run.failure_code else run.state
         return f"Run {run.id}: {run.failure_reason or cause}"
+    awaited = "waits for the customer’s measurement" if run.counterpart else record.verdict
+    verdict = run.verdict or awaited
     if record.ratio is None or record.low is None or record.high is None:
-        return f"Run {run.id}: {record.verdict}, nothing measured"
+        return f"Run {run.id}: {verdict}, nothing measured"
     return (
         f"Run {run.id}: {record.ratio:.2f}× ({record.low:.2f} to {record.high:.2f}), "
-        f"{record.verdict}, on {record.device_name}"
+        f"{verdict}, on {record.device_name}"
     )
 
 

@@ -100,7 +100,8 @@ def is_public(address: Address) -> bool:
     """Whether an address is on the public internet, also the one that it embeds."""
     if isinstance(address, ipaddress.IPv6Address):
         embedded = address.ipv4_mapped or address.sixtofour
-        if address.teredo is not None:
+        # Python counts the deprecated site-local addresses as global.
+        if address.teredo is not None or address.is_site_local:
             return False
         if address in _NAT64:
             embedded = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)

@@ -136,6 +136,7 @@ def test_an_endpoint_that_is_gone_is_removed(world: World, receiver: Receiver) -
         *("127.0.0.1", "10.0.0.8", "172.16.9.9", "192.168.1.1", "169.254.169.254", "0.0.0.0"),
         *("100.64.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fd00::1"),
         *("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "ff02::1", "2001:0:0:1::1"),
+        *("fec0::1", "64:ff9b:1::7f00:1", "::127.0.0.1"),
     ],
 )
 def test_addresses_of_the_inside_are_not_public(address: str) -> None:

@@ -253,7 +253,8 @@ def test_both_parties_measure_one_request(
     (tmp_path / "token").write_text(token)
     key = signatures.make_key(tmp_path / "key")
     process = apart.start()
-    until(lambda: Runner.objects.filter(pk=runner.pk, key__isnull=False).exists(), log)
+    started = Runner.objects.filter(pk=runner.pk, key__isnull=False)
+    until(started.exists, log, limit_s=240)
     worker = celery_worker_process(queues="gpu,default")
     asked = world.request(world.active(place="both"))
     until(

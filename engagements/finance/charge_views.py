@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import F, OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -19,10 +21,12 @@ from engagements.billing.balances import issued_invoices
 from engagements.billing.invoices import billed_on
 from engagements.billing.models import Invoice
 from engagements.charges import services as charges
-from engagements.charges.models import Charge
+from engagements.charges.models import LIVE, Charge
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE, errors_shown
 from engagements.contracts import versions
+from engagements.contracts.models import ContractVersion
+from engagements.event_log.models import Event
 from engagements.finance.charge_forms import EndForm, MaintenanceForm, NoticeForm
 from engagements.page_access import finance_page
 from engagements.people import reauthentication
@@ -45,9 +49,29 @@ def charge_list(request: HttpRequest) -> HttpResponse:
     context = {
         "proposed": rows.filter(state=State.PROPOSED).order_by("proposed_at"),
         "to_bill": to_bill,
+        "maintained": _maintained(),
         "listed": Paginator(others, PER_PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "charges/charges.html", context)
+
+
+def _maintained() -> list[tuple[ContractVersion, date | None]]:
+    """Contracts with maintenance after the handover, each with the last month charged."""
+    handed_over = Event.objects.filter(verb="handover.accepted").values("engagement")
+    charged = Charge.objects.filter(
+        engagement=OuterRef("engagement"), kind=Charge.Kind.MAINTENANCE, state__in=LIVE
+    ).order_by("-month")
+    rows = (
+        ContractVersion.objects.filter(
+            state=ContractVersion.State.ACCEPTED,
+            maintenance_fee__isnull=False,
+            engagement__in=handed_over,
+        )
+        .select_related("engagement__customer")
+        .annotate(last_month=Subquery(charged.values("month")[:1]))
+        .order_by(F("last_month").asc(nulls_first=True), "pk")
+    )
+    return [(row, row.last_month) for row in rows[:PER_PAGE]]
 
 
 @finance_page
@@ -148,11 +172,13 @@ def _done(
     request: HttpRequest, row: Charge, act: Callable[[], object], message: str
 ) -> HttpResponse:
     form = forms.Form(data={})
-    with errors_shown(request, form):
+    try:
         act()
-        messages.success(request, message)
-        return redirect("charge", pk=row.pk)
-    return _page(request, row, form=form, status=UNPROCESSABLE)
+    except ApplicationError as error:
+        form.add_error(None, str(error))
+        return _page(request, row, form=form, status=UNPROCESSABLE)
+    messages.success(request, message)
+    return redirect("charge", pk=row.pk)
 
 
 def _page(

@@ -149,7 +149,8 @@ class PortalEngagement:
     @property
     def owes(self) -> bool:
         """Whether an invoice is unpaid."""
-        return any(row.open_amount > 0 for row in (*self.milestones, *self.charges))
+        owed = [row.open_amount for row in self.milestones]
+        return any(amount > 0 for amount in (*owed, *(row.open_amount for row in self.charges)))
 
     @property
     def handover_is_open(self) -> bool:

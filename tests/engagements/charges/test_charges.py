@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from engagements import closing
@@ -55,7 +57,9 @@ def balance(contract: ContractVersion, account: str) -> Decimal:
     return sum((row.debit - row.credit for row in rows), Decimal(0))
 
 
-def test_maintenance_is_charged_once_a_month_after_the_handover(world: World) -> None:
+def test_maintenance_is_charged_once_a_month_after_the_handover(
+    world: World, client: Client
+) -> None:
     early = world.met(maintenance_fee=Decimal(1000))
     with declined("charge.outside_maintenance"):
         maintenance(world, early)
@@ -67,8 +71,12 @@ def test_maintenance_is_charged_once_a_month_after_the_handover(world: World) ->
     for outside in (timedelta(days=-40), timedelta(days=40)):
         with declined("charge.outside_maintenance"):
             maintenance(world, contract, month=today() + outside)
+    client.force_login(world.finance)
+    page = reverse("charges")
+    assert "not charged yet" in client.get(page).content.decode()
     charge = maintenance(world, contract)
     assert maintenance(world, contract) == charge
+    assert f"charged until {today():%B %Y}" in client.get(page).content.decode()
     with declined("charge.month_charged"):
         maintenance(world, contract, amount=Decimal(900))
     charges.void(charge=charge, reason="Too much.", by=world.finance)
@@ -150,6 +158,22 @@ def test_an_overpaid_charge_does_not_touch_the_fee(world: World) -> None:
     now = positions_of(contract.engagement, "EUR").balances
     assert fee["refund_liability"] == now["refund_liability"] == 0
     assert balance(contract, "charge_revenue") == -1000
+
+
+def test_the_wrong_customer_and_the_wrong_role_see_no_charge(world: World, client: Client) -> None:
+    charge = maintenance(world, maintained(world))
+    pages = [reverse(f"charge{step}", args=[charge.pk]) for step in ("", "-approve", "-end")]
+    for who, answer in (("stranger", 404), ("signatory", 404), ("consultant", 403)):
+        client.force_login(getattr(world, who))
+        assert client.get(pages[0]).status_code == client.get(reverse("charges")).status_code
+        assert {client.get(pages[0]).status_code} == {answer}
+        assert {client.post(page).status_code for page in pages[1:]} == {answer}
+    charges.approve(charge=charge, by=world.controller)
+    engagement = reverse("portal-engagement", args=[charge.engagement.reference])
+    client.force_login(world.stranger)
+    assert client.get(engagement).status_code == 404
+    client.force_login(world.signatory)
+    assert charge.title in client.get(engagement).content.decode()
 
 
 @pytest.mark.parametrize("who", ["consultant", "admin", "signatory"])

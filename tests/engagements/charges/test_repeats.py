@@ -24,7 +24,7 @@ from tests.engagements import story as stories
 from tests.engagements.disputes.test_measurement_disputes import balances, repeat, run_of
 from tests.engagements.sessions import sign_in
 from tests.engagements.story import Story
-from tests.engagements.world import person
+from tests.engagements.world import person, today
 from tests.errors import declined
 from tests.referee_key import sign
 
@@ -78,7 +78,7 @@ def test_a_repeat_that_the_customer_bears_is_charged_at_its_cost(
         payment=payments.record(
             invoice=invoice,
             amount=invoice.gross,
-            received_on=invoice.issued_on,
+            received_on=today(),
             reference="P-1",
             by=story.finance,
         ),

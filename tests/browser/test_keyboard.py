@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from consultancy.demo.users import DemoUsers
+from engagements.billing.models import Invoice
 from engagements.contracts.signing_models import Acceptance
+from engagements.disputes.models import MeasurementDispute
 from engagements.engagement.models import Engagement
+from engagements.settlements.models import Settlement
 from tests.browser import page_actions
 from tests.browser.conftest import Window
 from tests.browser.page_checks import NO_CONTRAST, barriers
@@ -110,6 +114,51 @@ def test_a_contract_is_accepted_by_keyboard(window: Window) -> None:
 
     page_actions.expect_done(page)
     assert Acceptance.objects.get().user == case.signatory
+
+
+def press(page: Page, target: Locator) -> None:
+    """Tab to a link or button and press Enter; wait for the page that it opens."""
+    tab_to(page, target)
+    with page.expect_event("load"):
+        page.keyboard.press("Enter")
+
+
+@pytest.mark.soak
+def test_a_run_is_disputed_by_keyboard(window: Window) -> None:
+    case = story.underway()
+    run = story.measured(case, 1.2)
+    page = window(case.signatory, reduced_motion="reduce")
+    page.goto(reverse("portal-run", args=[case.reference, run.pk]))
+    press(page, page_actions.link(page, "portal-run-dispute", case.reference, run.pk))
+    form = page_actions.form_with(page, "repeater")
+    tab_to(page, form.locator("[name=reason]"))
+    page.keyboard.type("Our machine measures a higher ratio.")
+    # The arrow chooses the customer, who comes before the expert.
+    tab_to(page, form.locator("[name=repeater]:checked"))
+    page.keyboard.press("ArrowUp")
+    press(page, form.locator("[type=submit]"))
+    page_actions.expect_done(page)
+    assert MeasurementDispute.objects.get().raised_by == case.signatory
+
+
+@pytest.mark.soak
+def test_finance_approves_and_bills_by_keyboard(window: Window) -> None:
+    case = story.missed()
+    page = window(case.second, reduced_motion="reduce")
+    page.goto(reverse("settlements"))
+    press(page, page_actions.link(page, "settlement", case.settlement.pk))
+    approving = page_actions.form_to(page, "settlement-approve", case.settlement.pk)
+    press(page, approving.locator("[type=submit]"))
+    page_actions.expect_done(page)
+    assert Settlement.objects.get().state == Settlement.State.APPROVED
+
+    other = replace(case, engagement=story.start_another(case, "To bill"))
+    story.active(story.offered(story.audited(other)))
+    page.goto(reverse("to-bill"))
+    press(page, page_actions.form_with(page, "milestone").locator("[type=submit]"))
+    press(page, page.locator('form[action$="/issue/"] [type=submit]').first)
+    page_actions.expect_done(page)
+    assert other.invoice.state == Invoice.State.ISSUED
 
 
 def test_a_form_outlives_its_session(window: Window) -> None:

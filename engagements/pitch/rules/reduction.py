@@ -102,7 +102,7 @@ def _groups(groups: tuple[G, ...], most: int) -> tuple[G, ...]:
 
 def _compute(facts: ComputeFacts, most: int) -> ComputeFacts:
     longest = sorted(facts.kernels, key=lambda kernel: -(kernel.duration_us or 0.0))[:most]
-    spared: dict[str, Any] = {"advice": (), "stalls": (), "units": ()}
+    spared: dict[str, Any] = {"advice": (), "stalls": (), "units": (), "limit": None}
     kernels = tuple(replace(kernel, name=_short(kernel.name), **spared) for kernel in longest)
     left_out = facts.kernels_left_out + len(facts.kernels) - len(kernels)
     warnings = tuple(text[:200] for text in facts.warnings[:3])

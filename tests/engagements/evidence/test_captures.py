@@ -89,6 +89,10 @@ def test_a_kernel_shows_its_binding_limit_its_stalls_and_its_memory() -> None:
     naive, coalesced, tiled, product = measured("ladder_raw.ncu.csv").kernels[:4]
     limits = [each.limit and each.limit.name for each in (naive, coalesced, product)]
     assert limits == ["L1 and shared memory", "SMs", "Tensor cores"]
+    # Its traffic keeps L2 busier, at 92%, but passes through it: DRAM binds.
+    elementwise = measured("h200_ncu_details.csv").kernels[5]
+    assert elementwise.limit is not None
+    assert (elementwise.limit.name, elementwise.limit.peak_share) == ("DRAM", 0.8333)
     # Almost all of its traffic is in L1, so it is far from the roofline of DRAM and SMs.
     assert naive.roofline_share == pytest.approx(0.0582, abs=1e-4)
     stall = naive.stalls[0]

@@ -18,16 +18,12 @@ SECTIONS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unit:
-    """A unit of the device: its share of the peak it sustains, hit rate, and bytes moved.
-
-    `computes` for the SMs and tensor cores; the others are parts of the memory system.
-    """
+    """A unit of the device: its share of the peak it sustains, hit rate, and bytes moved."""
 
     name: str
     peak_share: float | None
     hit_rate: float | None = None
     moved_bytes: float | None = None
-    computes: bool = False
 
     @property
     def is_measured(self) -> bool:
@@ -56,8 +52,8 @@ class MeasuredKernel:
     tensor pipes. `excess_share` is the share of sectors moved by global accesses that were not
     needed. `occupancy` is achieved, `theoretical_occupancy` the launch's limit.
     `bound` and `signature` are explained in `nsight_compute.signature`. `dram_bytes` is the DRAM
-    traffic in bytes. `units` are those measured, `conflict_share` the share of shared memory's
-    wavefronts that bank conflicts repeat, and `stalls` the largest first.
+    traffic in bytes. `units` are those measured, `limit` the one that binds, `conflict_share` the
+    share of shared memory's wavefronts that bank conflicts repeat, and `stalls` the largest first.
     """
 
     id: str
@@ -81,6 +77,7 @@ class MeasuredKernel:
     bound: str | None
     signature: str | None
     units: tuple[Unit, ...] = ()
+    limit: Unit | None = None
     conflict_share: float | None = None
     stalls: tuple[Stall, ...] = ()
     advice: tuple[str, ...] = ()
@@ -90,14 +87,6 @@ class MeasuredKernel:
         """The share of peak of the busiest of DRAM, SMs and tensor cores."""
         known = [share for share in (self.dram_share, self.sm_share, self.tensor_share) if share]
         return min(max(known), 1.0) if known else None
-
-    @property
-    def limit(self) -> Unit | None:
-        """The unit nearest to its peak, of those that `bound` names; None without any."""
-        known = [unit for unit in self.units if unit.peak_share is not None]
-        if self.bound in ("memory", "compute"):
-            known = [unit for unit in known if unit.computes == (self.bound == "compute")]
-        return max(known, key=lambda unit: unit.peak_share or 0.0, default=None)
 
     def has(self, section: str) -> bool:
         """Whether the export has the metrics of a section of ncu."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from engagements.evidence.readers.facts import Unit
 from engagements.evidence.readers.nsight_compute import metrics
 from engagements.evidence.readers.nsight_compute.measures import Measures
-from engagements.evidence.readers.nsight_compute.signature import Marks
+from engagements.evidence.readers.nsight_compute.signature import BOUND_SHARE, Marks, bound
 
 SECTOR_BYTES = 32
+DRAM = "DRAM"
+COMPUTING = ("Tensor cores", "SMs")
 
 
 def units(launch: Measures, marks: Marks, dram_bytes: float | None) -> tuple[Unit, ...]:
@@ -17,7 +19,7 @@ def units(launch: Measures, marks: Marks, dram_bytes: float | None) -> tuple[Uni
     it, such as its load units, is the busiest then.
     """
     caches = (
-        Unit(name="DRAM", peak_share=marks.dram, moved_bytes=dram_bytes),
+        Unit(name=DRAM, peak_share=marks.dram, moved_bytes=dram_bytes),
         Unit(
             name="L2 cache",
             peak_share=launch.share(*metrics.L2),
@@ -32,13 +34,29 @@ def units(launch: Measures, marks: Marks, dram_bytes: float | None) -> tuple[Uni
         ),
     )
     rest: tuple[Unit, ...] = (
-        Unit(name="Tensor cores", peak_share=marks.tensor, computes=True),
-        Unit(name="SMs", peak_share=marks.sm, computes=True),
+        Unit(name="Tensor cores", peak_share=marks.tensor),
+        Unit(name="SMs", peak_share=marks.sm),
     )
     busiest = max(unit.peak_share or 0.0 for unit in caches)
     if marks.memory is not None and marks.memory > busiest:
         rest = (*rest, Unit(name="Memory system", peak_share=marks.memory))
     return tuple(unit for unit in (*caches, *rest) if unit.is_measured)
+
+
+def limit(units: tuple[Unit, ...], marks: Marks) -> Unit | None:
+    """Return the unit that binds by the rule of `signature.bound`, else the nearest to its peak.
+
+    A kernel that DRAM binds may keep a cache busier: its traffic passes through it.
+    """
+    known = [unit for unit in units if unit.peak_share is not None]
+    match bound(marks):
+        case "compute":
+            known = [unit for unit in known if unit.name in COMPUTING]
+        case "memory" if (marks.dram or 0.0) >= BOUND_SHARE:
+            known = [unit for unit in known if unit.name == DRAM]
+        case "memory":
+            known = [unit for unit in known if unit.name not in COMPUTING]
+    return max(known, key=lambda unit: unit.peak_share or 0.0, default=None)
 
 
 def conflict_share(launch: Measures) -> float | None:

@@ -59,6 +59,7 @@ def _kernel(launch: Measures) -> MeasuredKernel:
         is_small=_is_small(launch),
     )
     registers, dram_bytes = launch.plain(*metrics.REGISTERS), _dram_bytes(launch)
+    units = levels.units(launch, marks, dram_bytes)
     return MeasuredKernel(
         id=launch.id,
         name=launch.name,
@@ -80,7 +81,8 @@ def _kernel(launch: Measures) -> MeasuredKernel:
         passes=launch.passes,
         bound=signature.bound(marks),
         signature=signature.signature(marks),
-        units=levels.units(launch, marks, dram_bytes),
+        units=units,
+        limit=levels.limit(units, marks),
         conflict_share=levels.conflict_share(launch),
         stalls=stalls.stalls(launch),
         advice=tuple(launch.advice),

@@ -58,12 +58,7 @@ def read(folder: Path) -> dict[str, str]:
         if captured_tensors.NAME.fullmatch(name):
             # Not text: `captured` reads them.
             continue
-        if not path.is_file() or not _NAME.fullmatch(name):
-            raise FolderError(
-                f"{name} is not part of a benchmark: remove it; a folder contains "
-                f"{', '.join(_REQUIRED)}, baselines/NAME.py and captured/NAME.safetensors",
-                code="file",
-            )
+        require_part(name, is_file=path.is_file())
         if len(files) == MAX_FILES or path.stat().st_size > MAX_FILE_BYTES:
             raise FolderError(
                 f"{name}: a benchmark has at most {MAX_FILES} files of {MAX_FILE_BYTES:,} bytes",
@@ -71,6 +66,16 @@ def read(folder: Path) -> dict[str, str]:
             )
         files[name] = decoded(name, path.read_bytes())
     return files
+
+
+def require_part(name: str, *, is_file: bool = True) -> None:
+    """Refuse what is no text of a benchmark folder."""
+    if not is_file or not _NAME.fullmatch(name):
+        raise FolderError(
+            f"{name} is not part of a benchmark: remove it; a folder contains "
+            f"{', '.join(_REQUIRED)}, baselines/NAME.py and captured/NAME.safetensors",
+            code="file",
+        )
 
 
 def captured(folder: Path) -> dict[str, bytes]:
@@ -179,8 +184,7 @@ def check_files(files: Mapping[str, str]) -> None:
         if name not in files:
             raise FolderError(f"{name} is missing: add it", code="missing")
     for name, text in files.items():
-        if not _NAME.fullmatch(name):
-            raise FolderError(f"{name} is not part of a benchmark: remove it", code="file")
+        require_part(name)
         if len(text) > MAX_FILE_BYTES:
             raise FolderError(f"{name} is larger than {MAX_FILE_BYTES:,} bytes", code="size")
         if not name.endswith(".py"):

@@ -16,7 +16,12 @@ from pathlib import PurePosixPath
 from typing import IO, BinaryIO
 
 from benchmarks.records import captured_tensors
-from benchmarks.records.benchmark_folders import MAX_FILE_BYTES, MAX_FILES, decoded
+from benchmarks.records.benchmark_folders import (
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    decoded,
+    require_part,
+)
 from benchmarks.records.folder_errors import FolderError
 
 # Captured numbers hardly compress.
@@ -25,6 +30,9 @@ MAX_ARCHIVE_BYTES = captured_tensors.MAX_BYTES + 8 * 2**20
 MAX_UNPACKED_BYTES = captured_tensors.MAX_BYTES + 16 * 2**20
 _MAX_MEMBERS = 100
 _LONGEST_NAME = 200
+_END_OF_DIRECTORY, _END_OF_LONG_DIRECTORY = b"PK\x05\x06", b"PK\x06\x07"
+# A name, with room for what packers add to an entry of the directory.
+_LONGEST_ENTRY = 46 + 4 * _LONGEST_NAME + 256
 _IGNORED = ("__pycache__", "__MACOSX", ".DS_Store", ".git")
 
 
@@ -37,7 +45,11 @@ def read(content: bytes) -> tuple[dict[str, str], dict[str, bytes]]:
         raise _refused(f"it is larger than {MAX_ARCHIVE_BYTES:,} bytes")
     opened = io.BytesIO(content)
     try:
-        members = _zipped(opened) if zipfile.is_zipfile(opened) else _tarred(content)
+        if zipfile.is_zipfile(opened):
+            _require_short_directory(content)
+            members = _zipped(opened)
+        else:
+            members = _tarred(content)
         found = dict(_distinct(members))
     except FolderError:
         raise
@@ -47,7 +59,11 @@ def read(content: bytes) -> tuple[dict[str, str], dict[str, bytes]]:
         raise _refused(f"it cannot be unpacked ({error})") from error
     kept = {n: each for n, each in _without_top(found).items() if not _is_left_out(n)}
     captured = {n: each for n, each in kept.items() if captured_tensors.NAME.fullmatch(n)}
-    texts = {n: decoded(n, each) for n, each in kept.items() if n not in captured}
+    texts = {}
+    for name in kept.keys() - captured.keys():
+        # Before it is decoded: an archive inside is no text.
+        require_part(name)
+        texts[name] = decoded(name, kept[name])
     return texts, captured
 
 
@@ -69,6 +85,19 @@ def _distinct(members: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes
         if unpacked > MAX_UNPACKED_BYTES:
             raise _refused(f"it unpacks to more than {MAX_UNPACKED_BYTES:,} bytes")
         yield name, content
+
+
+def _require_short_directory(content: bytes) -> None:
+    """Refuse a .zip of too many members before its directory is read into memory."""
+    # The last record of a .zip: at the very end, or before a comment of at most 64 KiB.
+    for at in (len(content) - 22, content.rfind(_END_OF_DIRECTORY, -(2**16 + 22))):
+        if content[at : at + 4] != _END_OF_DIRECTORY:
+            continue
+        size = int.from_bytes(content[at + 12 : at + 16], "little")
+        # Before it, the record of archives of more than 4 GB would name another size.
+        is_long = content[at - 20 : at - 16] == _END_OF_LONG_DIRECTORY
+        if is_long or size > _MAX_MEMBERS * _LONGEST_ENTRY:
+            raise _refused(f"it has more than {_MAX_MEMBERS} members")
 
 
 def _zipped(opened: BinaryIO) -> Iterator[tuple[str, bytes]]:

@@ -57,6 +57,11 @@ def _encrypted(content: bytes) -> bytes:
     return bytes(changed)
 
 
+def _long(content: bytes) -> bytes:
+    at = content.rindex(b"PK\x05\x06")
+    return content[:at] + b"PK\x06\x07" + bytes(16) + content[at:]
+
+
 HOSTILE = {
     "empty": b"",
     "text": b"echo",
@@ -75,6 +80,10 @@ HOSTILE = {
     "device": tarred(lambda to: to.addfile(_member("program.py", tarfile.CHRTYPE))),
     "twice": tarred(lambda to: to.addfile(tarfile.TarInfo("Benchmark.toml"))),
     "many": zipped(lambda to: [to.writestr(f"{n}.py", "") for n in range(200)] and None),
+    "long directory": zipped(
+        lambda to: [to.writestr(f"{n:0>190}", "") for n in range(500)] and None
+    ),
+    "directory of 64 bits": _long(zipped()),
     "encrypted": _encrypted(zipped()),
     "tar bomb": gzip.compress(bytes(2 * 2**20)),
     "bomb in a stream": zlib.compress(bytes(2 * 2**20), wbits=31),
@@ -96,6 +105,14 @@ def test_a_member_that_unpacks_to_too_much_is_refused_before_it_is_unpacked() ->
     with pytest.raises(FolderError) as refused:
         folder_archives.read(bomb)
     assert refused.value.code == "folder.size"
+
+
+@pytest.mark.parametrize("name", ["inner.zip", "\uff42enchmark.toml", "program.py\u202e", "a/b.py"])
+def test_what_is_no_part_of_a_folder_is_named(name: str) -> None:
+    packed = zipped(lambda to: to.writestr(name, zipped()))
+    with pytest.raises(FolderError) as refused:
+        folder_archives.read(packed)
+    assert refused.value.code in ("folder.file", "folder.archive")
 
 
 @pytest.mark.parametrize("pack", [tarred, zipped])

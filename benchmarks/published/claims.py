@@ -65,7 +65,8 @@ class Judged:
 class _Point:
     """A measured ratio; without an interval, its bounds are the ratio itself.
 
-    `everywhere`: it covers all workloads, not only those that both sides support.
+    `everywhere`: it covers all workloads, not only those that both sides support. `source` is the
+    name of the record or the digest of the survey.
     """
 
     name: str
@@ -73,6 +74,7 @@ class _Point:
     low: float
     high: float
     everywhere: bool = True
+    source: str = ""
 
     def words(self) -> str:
         spread = "" if self.low == self.high else f" ({self.low:.2f} to {self.high:.2f})"
@@ -102,7 +104,7 @@ def judged(claim: Claim, found: Sequence[Report]) -> Judged:
         wholes, parts = _of_surveys(claim, mine)
     else:
         wholes, parts = _of_records(claim, mine)
-    where = [point.name for point in wholes + parts if _stands(claim, point)]
+    where = _conditions(claim, wholes, parts)
     verdict: Verdict = "does not hold"
     if not wholes:
         verdict = "not measured"
@@ -113,6 +115,14 @@ def judged(claim: Claim, found: Sequence[Report]) -> Judged:
     return Judged(
         claim=claim, verdict=verdict, measured=[point.words() for point in wholes], where=where
     )
+
+
+def _conditions(claim: Claim, wholes: list[_Point], parts: list[_Point]) -> list[str]:
+    """The records for which the claim holds, and the workloads of the others for which it does."""
+    held = [point for point in wholes if _stands(claim, point)]
+    sources = {point.source for point in held}
+    held += [p for p in parts if p.source not in sources and _stands(claim, p)]
+    return [point.name for point in held]
 
 
 def _stands(claim: Claim, point: _Point) -> bool:
@@ -143,12 +153,13 @@ def _of_surveys(claim: Claim, found: Sequence[Report]) -> tuple[list[_Point], li
         times = _times(claim, one.survey)
         digest, over = one.survey["digest"], f"{claim.faster} over {claim.slower}"
         for name, pair in times.items():
-            parts[digest, name] = _over(f"{name}, {over}", [pair])
+            part = _over(f"{name}, {over}", [pair])
+            parts[digest, name] = replace(part, source=digest)
         offered, all_of_them = _offered(claim, one.survey), len(one.survey["workloads"])
         if times and len(times) == offered:
             limited = "" if offered == all_of_them else f", {offered} of {all_of_them} workloads"
             whole = _over(f"{over}, {one.device}{limited}", list(times.values()))
-            wholes[digest] = replace(whole, everywhere=not limited)
+            wholes[digest] = replace(whole, everywhere=not limited, source=digest)
     return list(wholes.values()), list(parts.values())
 
 
@@ -203,9 +214,15 @@ def _whole(claim: Claim, one: Report) -> Iterator[_Point]:
     name = f"{one.candidate} over {one.baseline}, {one.device}"
     if claim.figure == "operator" and one.operator_ratio is not None:
         ratio = one.operator_ratio
-        yield _Point(name=name, ratio=ratio, low=ratio, high=ratio)
+        yield _Point(name=name, ratio=ratio, low=ratio, high=ratio, source=one.name)
     if claim.figure == "program" and one.ratio and one.low and one.high:
-        yield _Point(name=name, ratio=one.ratio, low=one.low, high=one.high)
+        yield _Point(
+            name=name,
+            ratio=one.ratio,
+            low=one.low,
+            high=one.high,
+            source=one.name,
+        )
 
 
 def _by_workload(claim: Claim, one: Report) -> Iterator[_Point]:
@@ -219,6 +236,7 @@ def _by_workload(claim: Claim, one: Report) -> Iterator[_Point]:
                 ratio=ratio,
                 low=entry.get("low") or ratio,
                 high=entry.get("high") or ratio,
+                source=one.name,
             )
 
 

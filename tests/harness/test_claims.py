@@ -159,10 +159,8 @@ def test_the_survey_says_how_much_and_on_what() -> None:
     found = _surveyed({"tiled": (10.0, 20.0), "naive": (40.0, 20.0)})
     judged = claims.judged(TILED, [found, found])
     assert judged.measured == ["tiled over naive, NVIDIA H200: 2.80x (2.29 to 3.42)"]
-    assert judged.where == [
-        "tiled over naive, NVIDIA H200",
-        "long, tiled over naive",
-    ]
+    # Not again for the workloads of a survey that shows it as a whole.
+    assert judged.where == ["tiled over naive, NVIDIA H200"]
 
 
 def test_a_claim_about_what_is_not_made_for_every_size_says_at_how_many_it_was_measured() -> None:

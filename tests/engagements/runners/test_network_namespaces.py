@@ -10,7 +10,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,7 @@ class Apart:
     folder: Path
     namespace: str
     authority: Path
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
         """Start `twofold runner` without Django, database and broker."""
@@ -113,7 +114,7 @@ class Apart:
         runner = [str(python), "-m", "benchmarks.harness", "runner", *files, "--poll", "0.5"]
         command = ["ip", "netns", "exec", self.namespace, *runner]
         with (self.folder / "log").open("ab") as log:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [*command, "--site", f"https://{SITE}:{PORT}", *more],
                 cwd=self.folder,
                 env={
@@ -125,6 +126,8 @@ class Apart:
                 stdout=log,
                 stderr=log,
             )
+        self.started.append(process)
+        return process
 
     def python(self, code: str) -> subprocess.CompletedProcess[bytes]:
         """Run Python where the runner runs."""
@@ -142,6 +145,8 @@ def apart(
     authority, key = certificate(tmp_path)
     command = [sys.executable, "-m", "gunicorn", "consultancy.wsgi", "--bind", f"{SITE}:{PORT}"]
     command += ["--certfile", str(authority), "--keyfile", str(key), "--threads", "4"]
+    # Its first request imports everything, which takes long on a busy machine.
+    command += ["--timeout", "300"]
     environment = os.environ | {
         "DATABASE_URL": database_url(connection.settings_dict),
         "BROKER_URL": broker_url,
@@ -156,7 +161,11 @@ def apart(
         until(
             lambda: b"Listening at" in (tmp_path / "site.log").read_bytes(), tmp_path / "site.log"
         )
-        yield Apart(tmp_path, namespace, authority)
+        made = Apart(tmp_path, namespace, authority)
+        yield made
+        # One that lives on keeps its namespace, and with it the addresses of the next test.
+        for process in made.started:
+            process.kill()
     finally:
         site.terminate()
         site.wait(timeout=30)

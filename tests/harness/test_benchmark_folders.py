@@ -276,3 +276,16 @@ def test_a_program_that_ignores_its_slot_fails_its_check(
     )
     assert harness.main(["check", str(folder)]) == 1
     assert "program.py" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("calls_it", "code"), [(True, "check.tolerance"), (False, "check.slot")])
+def test_a_tolerance_that_passes_everything_is_told_from_an_unused_slot(
+    calls_it: bool, code: str, files: Files
+) -> None:
+    def run(document: Any, source: str, **protocol: Any) -> Any:
+        # Zeros pass either way; a candidate that raises ends the run where it is called.
+        return SideFailed("raised") if "raise" in source and calls_it else {"findings": []}
+
+    document = benchmark_folders.document(files)
+    result = folder_checks._zeros("Zeros", document, files[_BASELINE], run)
+    assert (result.code, result.passed) == (code, False)

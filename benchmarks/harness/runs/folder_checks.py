@@ -198,10 +198,15 @@ def _trial_of_baseline(document: dict[str, Any], name: str, run: Run) -> Callabl
 def _zeros(title: str, document: dict[str, Any], source: str, run: Run) -> Result:
     if _finding(run(document, trial_candidates.zeros(source), held_back_shapes=0)):
         return Result(title=title, code="check.slot", passed=True, message="refused, as required")
-    if _finding(run(document, trial_candidates.zeros(source))):
+    # Whether the step calls its slot: only then does a candidate that raises end the run.
+    ended = run(document, trial_candidates.raising(source), held_back_shapes=0)
+    if not isinstance(ended, Exception):
         message = "the step is right without the operator: call solution.run in program.py"
         return Result(title=title, code="check.slot", passed=False, message=message)
-    message = "accepted: the tolerance passes everything; lower max_abs in [tolerance]"
+    message = (
+        "accepted: the tolerance passes everything; lower max_abs, max_rel and hard_cap_abs in "
+        "[tolerance], and let the step’s outputs depend on the operator’s"
+    )
     return Result(title=title, code="check.tolerance", passed=False, message=message)
 
 

@@ -11,6 +11,12 @@ def run(prepared, inputs, out):
         tensor.zero_()
 """
 
+_RAISING = """
+
+def run(prepared, inputs, out):
+    raise RuntimeError("the slot was called")
+"""
+
 _ZERO_GRADIENTS = """
 
 _honest_gradients = gradients
@@ -56,6 +62,11 @@ LOWER = {"float32": "float16", "float16": "float8_e4m3fn", "bfloat16": "float8_e
 def zeros(source: str) -> str:
     """A candidate that writes zeros."""
     return source + _ZEROS
+
+
+def raising(source: str) -> str:
+    """A candidate that fails as soon as the step calls it."""
+    return source + _RAISING
 
 
 def zero_gradients(source: str) -> str:

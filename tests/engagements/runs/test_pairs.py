@@ -24,6 +24,7 @@ from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
 from engagements.runs.pairs import Decision, Measured, of_both
 from tests.database_constraints import violates
+from tests.engagements.api_program import Program
 from tests.engagements.world import World, fresh, measured
 from tests.errors import declined
 
@@ -185,9 +186,9 @@ def test_the_database_holds_the_pair(world: World, contract: ContractVersion) ->
 
 
 def test_both_parties_see_both_figures(
-    world: World, contract: ContractVersion, client: Client
+    world: World, contract: ContractVersion, key: SigningKey, client: Client
 ) -> None:
-    run = concluded(world, contract, ["met"], ["missed"])
+    run = concluded(world, contract, ["met"], ["missed", None, key])
     assert run.counterpart is not None
     reference = contract.engagement.reference
     pages = [("run", world.consultant), ("portal-run", world.viewer)]
@@ -200,6 +201,15 @@ def test_both_parties_see_both_figures(
         assert reverse(page, args=[reference, other.pk]) in text
         client.force_login(world.stranger)
         assert client.get(reverse(page, args=[reference, shown.pk])).status_code == 404
+    verified = client.get(reverse("verify-document"), {"digest": run.run.record.digest})
+    for figures in (with_interval(2.4, 2.3, 2.5), with_interval(1.1, 1.0, 1.2)):
+        assert figures in verified.content.decode()
+    api = Program(world.viewer)
+    asked = api.get(f"runs/{run.pk}/").json()
+    assert (asked["verdict"], asked["measured_by"]) == ("disagreed", "house")
+    theirs = api.get(f"runs/{asked['counterpart']}/").json()
+    assert (theirs["verdict"], theirs["measured_by"]) == ("missed", "customer")
+    assert theirs["record"]["signer"]["party"] == "customer"
 
 
 def test_a_revoked_key_asks_for_a_review_and_a_retired_one_does_not(

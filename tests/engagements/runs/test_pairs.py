@@ -159,6 +159,24 @@ def test_the_last_attempt_that_disagrees_waits_for_a_repeat(world: World, key: S
     assert fresh(contract.engagement).stage == "missed"
 
 
+@pytest.mark.parametrize(
+    ("place", "verdict", "decision", "stage"),
+    [
+        ("house", "crashed", "crashed", "missed"),
+        ("house", "failed", "failed", "active"),
+        # No signed record shows that it crashed there.
+        ("customer", "crashed", "failed", "active"),
+    ],
+)
+def test_a_crash_of_the_candidate_counts_and_an_interruption_does_not(
+    world: World, key: SigningKey, place: str, verdict: str, decision: str, stage: str
+) -> None:
+    contract = world.active(place=place, acceptance_runs=1)
+    run = world.conclude(world.request(contract), verdict)
+    assert run.decision == decision
+    assert fresh(contract.engagement).stage == stage
+
+
 def test_the_database_holds_the_pair(world: World, contract: ContractVersion) -> None:
     asked = measured(world.request(contract), "met")
     assert asked.counterpart is not None

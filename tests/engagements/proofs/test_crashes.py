@@ -175,14 +175,18 @@ def _returned_by_the_bank(world: World) -> Iterator[tuple[str, Act]]:
     refunds.start_payment(settlement=row, by=by)
     transfer = row.transfers.get()
     details = f"<Refs><EndToEndId>{transfer.end_to_end_id}</EndToEndId></Refs>"
-    for sign, name in (("-", "match executed refund"), ("", "match returned refund")):
+    # The sender does not match its return.
+    for sign, name, who in (
+        ("-", "match executed refund", by),
+        ("", "match returned refund", world.controller),
+    ):
         content = statement((f"{sign}{transfer.amount:.2f}", name), details=details)
         file = bank_imports.import_file(filename="b.xml", content=content, by=by)
         line = file.lines.get()
         # Each is performed before the next is made.
         yield (
             name,
-            partial(bank_matching.match, line=line, targets=[transfer], by=by),
+            partial(bank_matching.match, line=line, targets=[transfer], by=who),
         )
     content = statement(("7.00", "unknown"))
     unknown = bank_imports.import_file(filename="c.xml", content=content, by=by).lines.get()

@@ -79,7 +79,7 @@ def drafts() -> QuerySet[Invoice]:
     return (
         Invoice.objects.filter(state=Invoice.State.DRAFT)
         .select_related("customer", "engagement", "contract_version", "corrects", "drafted_by")
-        .prefetch_related("lines__milestone")
+        .prefetch_related("lines__milestone__contract_version")
         .order_by("drafted_at", "pk")
     )
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from engagements.billing import csv_confirmations, payments, reversals, write_offs
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
+from engagements.charges import services as charges
 from engagements.common.errors import ApplicationError
 from engagements.finance import grants, sole_approval_views
 from engagements.ledger import periods
@@ -26,6 +27,7 @@ from engagements.people.models import Role, User
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.database_constraints import violates
+from tests.engagements.charges.test_charges import maintained, maintenance
 from tests.engagements.payouts.test_csv_confirmations import csv
 from tests.engagements.sessions import sign_in
 from tests.engagements.world import World, today, undone
@@ -118,9 +120,11 @@ def _proposed(world: World, owner: User) -> tuple[Steps, periods.Period]:
     month = periods.propose(month=last, checklist=[], note="", by=owner)
     grant = grants.confirm(grant=grants.propose(user=world.nobody, by=world.admin), by=owner)
     file = csv(world, ("5.00", "x"), by=owner)
+    charge = maintenance(world, maintained(world), by=owner)
     return {
         file.subject: lambda by: csv_confirmations.confirm(bank_import=file, by=by),
         refund.subject: lambda by: overpayment_refunds.send(refund=refund, by=by),
+        charge.subject: lambda by: charges.approve(charge=charge, by=by),
         kept.subject: lambda by: payments.confirm(payment=kept, by=by),
         loss.subject: lambda by: write_offs.approve(write_off=loss, by=by),
         reversal.subject: lambda by: reversals.approve(reversal=reversal, by=by),

@@ -289,3 +289,15 @@ def test_a_tolerance_that_passes_everything_is_told_from_an_unused_slot(
     document = benchmark_folders.document(files)
     result = folder_checks._zeros("Zeros", document, files[_BASELINE], run)
     assert (result.code, result.passed) == (code, False)
+
+
+@pytest.mark.parametrize(("low", "passed"), [(None, True), (0.97, True), (1.6, False)])
+def test_a_baseline_that_is_faster_as_the_candidate_is_refused(
+    low: float | None, passed: bool, files: Files
+) -> None:
+    summary = {"ratio": low, "low": low, "reasons": []}
+    record = {"findings": [], "summary": summary, "correctness": None, "elapsed_s": 1.0}
+    document = benchmark_folders.document(files)
+    trial = folder_checks._trial_of_baseline(document, "torch_eager", lambda *_: record)
+    result = trial("Baseline")
+    assert (result.code, result.passed) == ("check.baseline", passed)

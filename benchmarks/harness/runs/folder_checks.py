@@ -179,6 +179,12 @@ def _trial_of_baseline(document: dict[str, Any], name: str, run: Run) -> Callabl
             reasons = "; ".join(outcome["summary"]["reasons"])
             message = f"not comparable ({reasons}): check again while the machine is idle"
             return Result(title=title, code="check.baselines", passed=False, message=message)
+        low = outcome["summary"]["low"]
+        if name == against and low is not None and low > _SLOW_BASELINE:
+            message = (
+                f"{low:.2f}× at least against itself: remove from {name}.py what tells sides apart"
+            )
+            return Result(title=title, code="check.baseline", passed=False, message=message)
         measured = "not measured" if ratio is None else f"{ratio:.2f}×"
         trials = len((outcome["correctness"] or {}).get("trials", ()))
         message = (

@@ -295,8 +295,13 @@ def test_a_tolerance_that_passes_everything_is_told_from_an_unused_slot(
 def test_a_baseline_that_is_faster_as_the_candidate_is_refused(
     low: float | None, passed: bool, files: Files
 ) -> None:
-    summary = {"ratio": low, "low": low, "reasons": []}
-    record = {"findings": [], "summary": summary, "correctness": None, "elapsed_s": 1.0}
+    summary: dict[str, Any] = {"ratio": low, "low": low, "reasons": []}
+    record: dict[str, Any] = {
+        "findings": [],
+        "summary": summary,
+        "correctness": None,
+        "elapsed_s": 1.0,
+    }
     document = benchmark_folders.document(files)
     trial = folder_checks._trial_of_baseline(document, "torch_eager", lambda *_: record)
     result = trial("Baseline")

@@ -28,7 +28,7 @@ from benchmarks.services import benchmarks, solutions
 from benchmarks.services import runs as measuring
 from engagements.runners import services
 from engagements.runners.models import Runner, RunnerAttempt
-from engagements.runs.models import EngagementRun
+from engagements.runs import services as engagement_runs
 from engagements.runs.pairs import measured_by, of_both
 from tests.benchmarks.conftest import OPERATOR, quick_document
 from tests.conftest import database_url
@@ -264,13 +264,12 @@ def test_both_parties_measure_one_request(
     process = apart.start()
     started = Runner.objects.filter(pk=runner.pk, key__isnull=False)
     until(started.exists, log, limit_s=240)
-    worker = celery_worker_process(queues="gpu,default")
+    celery_worker_process(queues="gpu")
     asked = world.request(world.active(place="both"))
-    until(
-        lambda: EngagementRun.objects.filter(pk=asked.pk, concluded_at__isnull=False).exists(),
-        worker.log,
-        limit_s=400,
-    )
+    pair = Run.objects.filter(pk__in=[each.run_id for each in asked.both])
+    ended = pair.filter(state__in=[Run.State.FINISHED, Run.State.FAILED])
+    until(lambda: ended.count() == 2, log, limit_s=400)
+    engagement_runs.conclude(run=asked)
     process.terminate()
     assert process.wait(timeout=30) == 0
     asked.refresh_from_db()

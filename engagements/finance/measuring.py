@@ -18,7 +18,7 @@ from engagements.finance import at_risk
 from engagements.ledger import queries as ledger
 from engagements.ledger.models import Account, Leg
 from engagements.ledger.period_models import Period
-from engagements.people.models import User
+from engagements.people.models import Role, User
 
 CURRENCY = "EUR"
 LEGS_AN_ENTRY = 4
@@ -112,8 +112,10 @@ def measure_all() -> list[Measured]:
     ]
     with transaction.atomic():
         closed = timezone.localdate().replace(day=1) - dt.timedelta(days=1)
-        first = User.objects.earliest("pk")
-        second = User.objects.create(email="closing@example.com", name="Closing")
+        first, second = (
+            User.objects.create(email=f"{name}@example.com", name=name, role=Role.FINANCE)
+            for name in ("closing", "approving")
+        )
         row = Period.objects.create(month=closed.replace(day=1), proposed_by=first)
         row.state, row.approved_by, row.decided_at = Period.State.CLOSED, second, timezone.now()
         row.save()

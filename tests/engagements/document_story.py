@@ -32,7 +32,7 @@ from engagements.settlements.models import Settlement
 from engagements.workbench import opening as engagements
 from tests.engagements.cached_stories import cached_story
 from tests.engagements.charts import measured
-from tests.engagements.world import person, received
+from tests.engagements.world import EXEMPT, person, received
 from tests.referee_key import sign
 
 
@@ -150,6 +150,7 @@ class Story:
                     "Handover with training, build recipe and maintenance notes", third, "handover"
                 ),
             ],
+            **(EXEMPT if not Decimal(self.tax) else {}),
             **terms,
         }
         draft = contracts.draft(engagement=self.engagement, by=self.ada, **agreed)

@@ -56,6 +56,8 @@ MILESTONES = (
     ("Target", Decimal("22000"), "target_met"),
     ("Handover", Decimal("8000"), "handover"),
 )
+# What a contract without tax states.
+EXEMPT = {"tax_treatment": "exempt", "tax_note": "VAT exempt."}
 _numbers = count(1)
 
 

@@ -228,7 +228,7 @@ def test_a_record_is_repeated_with_its_own_candidate(
     (tmp_path / "r.json").write_bytes(records.serialize(record, None))
     asked: list[tuple[Any, str]] = []
 
-    def measured(arguments: Any, document: Any, progress: Any) -> Any:
+    def measured(arguments: Any, document: Any, held: Any, progress: Any) -> Any:
         asked.append((document, Path(arguments.candidate).read_text()))
         assert measuring._command(arguments) == "twofold repeat r.json --out again.json"
         return record

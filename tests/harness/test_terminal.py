@@ -10,6 +10,7 @@ import pytest
 from benchmarks.harness.cli import terminal
 from benchmarks.harness.cli.terminal import Event, Pace
 from benchmarks.harness.runs.progress import Progress
+from benchmarks.records.failure_codes import FailureCode
 from tests.harness.softmax import softmax_benchmark
 
 
@@ -100,5 +101,5 @@ def test_a_failed_run_is_reported_once() -> None:
     with terminal.watching(document, stream) as watcher:
         progress = Progress(document, shown=False, watcher=watcher)
         progress.started()
-        progress.failed("the candidate raised")
+        progress.failed("the candidate raised", code=FailureCode.CANDIDATE_CRASHED)
     assert stream.getvalue() == "starting\n"

@@ -38,7 +38,7 @@ CHANGES: list[tuple[tuple[Any, ...], object, str]] = [
     (("acceptance_runs",), 5, "Acceptance runs"),
     (("run_notice_days",), 3, "Notice"),
     (("noise_repeats",), 0, "Repeats for noise"),
-    (("place",), "customer", "Measured"),
+    (("place",), "customer", "Place of measurement"),
     (("expert",), "Prof. Gauge, Measured GmbH", "Expert for disputed measurements"),
     (("signatory",), {"name": "Sigrid"}, "Sole signatory of the customer"),
     (("valid_until",), "2026-12-01", "Open for acceptance until"),
@@ -58,7 +58,7 @@ CHANGES: list[tuple[tuple[Any, ...], object, str]] = [
     (("milestones", 0, "released_when"), "soon", "Milestone “Signature”"),
     (("rights",), "assignment", "Rights"),
     (("law",), "France", "Law"),
-    (("affiliates",), False, "Affiliates"),
+    (("affiliates",), False, "Use by affiliates"),
     (("late_interest_points",), "5.00", "Late interest"),
     (("non_solicitation_months",), 0, "Non-solicitation"),
 ]

@@ -51,7 +51,8 @@ def test_an_overpayment_refund_is_paid_and_returned_on_its_value_dates(world: Wo
     matched(world, statement(("-20.00", "out"), day=str(OUT), details=details))
     refund.refresh_from_db()
     assert refund.valued_on == OUT
-    matched(world, statement(("20.00", "back"), day=str(BACK), details=details))
+    back = statement(("20.00", "back"), day=str(BACK), details=details)
+    matched(world, back, by=world.finance)
     assert dates(Kind.OVERPAYMENT_REFUND_PAID, Kind.REFUND_RETURNED) == [OUT, BACK]
 
 

@@ -61,7 +61,7 @@ def test_a_request_stores_no_link_and_is_deleted_when_sent(
     assert not send(pk)
     (mail,) = mailoutbox
     assert mail.to == [world.signatory.email]
-    assert f"\n{SITE}/accounts/password/reset/key/" in mail.body
+    assert f": {SITE}/accounts/password/reset/key/" in mail.body
     assert "3 days" in mail.body
     assert f"-- \n{settings.CONSULTANCY['name']}\n" in mail.body
     assert not PasswordMail.objects.exists()

@@ -20,7 +20,7 @@ from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.proofs.invariants import SealedRows, check_invariants
-from tests.engagements.world import World, received, today
+from tests.engagements.world import EXEMPT, World, received, today
 from tests.errors import declined
 
 
@@ -44,7 +44,7 @@ CASES = {
     "one minor unit": Case((1, 1, 1), 1, "19", (1, 1, 1), 2, 0),
     # Half a unit of tax is rounded up: 50% of 1.
     "half a unit of tax": Case((1, 1), 1, "50", (2, 2), 2, 0),
-    "no tax": Case((10000,), 2500, "0", (10000,), 7500, 0),
+    "no tax": Case((10000,), 2500, "0", (10000,), 7500, 0, EXEMPT),
     "reverse charge": Case(
         (10000,), 2500, "0", (10000,), 7500, 0,
         {"tax_treatment": "reverse_charge", "tax_note": "VAT reverse charge applies."},
@@ -142,7 +142,7 @@ def test_a_payment_after_the_refund_is_refunded_by_a_further_settlement(
     world: World, currency: str
 ) -> None:
     kept, unit = SealedRows(), money.minor_unit(currency)
-    contract = settled(world, Case((5000,), 1000, "0", (5000,), 4000, 0), currency)
+    contract = settled(world, Case((5000,), 1000, "0", (5000,), 4000, 0, EXEMPT), currency)
     first = Settlement.objects.get(contract_version=contract)
     settlements.approve(settlement=first, by=world.finance)
     refunds.mark_paid(settlement=first, reference="SEPA-1", by=world.controller)

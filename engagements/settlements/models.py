@@ -267,10 +267,12 @@ class Settlement(models.Model):
     @property
     def refund_term_starts_on(self) -> dt.date:
         """The first day of the refund term: of the first proposal, which our corrections do not
-        postpone, or of the last dispute's resolution."""
+        postpone, or of the end of the last dispute, that of an acceptance run included."""
         proposals = [*self.earlier_proposals, self]
         disputes = (row for proposal in proposals for row in proposal.disputes.all())
         ended = [row.resolved_at for row in disputes if row.resolved_at]
+        measured = self.contract_version.engagement.measurement_disputes.all()
+        ended += [row.ended_at for row in measured if row.ended_at]
         return timezone.localdate(max([proposals[0].proposed_at, *ended]))
 
     @property

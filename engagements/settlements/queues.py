@@ -110,7 +110,8 @@ def _due_on() -> ExpressionWrapper[Any]:
     paid_since = of_one_contract.filter(state=State.PAID, pk__gte=OuterRef("pk"))
     proposals = of_one_contract.filter(~Exists(paid_since), refund__gt=0).order_by()
     # PostgreSQL's GREATEST ignores NULL: without a dispute the proposal counts.
-    since = Greatest(Min("proposed_at"), Max("disputes__resolved_at"))
+    measured = Max("contract_version__engagement__measurement_disputes__ended_at")
+    since = Greatest(Min("proposed_at"), Max("disputes__resolved_at"), measured)
     counts_from = proposals.values("contract_version").annotate(since=since).values("since")
     term = F("contract_version__refund_days")
     return ExpressionWrapper(TruncDate(Subquery(counts_from)) + term, output_field=DateField())

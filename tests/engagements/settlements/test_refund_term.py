@@ -15,6 +15,7 @@ from engagements.common.errors import ApplicationError
 from engagements.contracts import services as contracts
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.terms import terms_of
+from engagements.disputes import services as measured
 from engagements.documents import registry
 from engagements.documents.registry import Subject
 from engagements.payouts import refunds
@@ -97,6 +98,22 @@ def test_a_dispute_restarts_the_term_when_it_ends(world: World, on_day: OnDay) -
     assert not is_overdue(row)
     disputes.resolve_open(settlement=row, note="It stays.", by=world.finance)
     assert Settlement.objects.get(pk=row.pk).refund_due_on == start + days(30)
+    on_day(start + days(31))
+    assert is_overdue(row)
+
+
+def test_the_dispute_of_a_run_restarts_the_term_too(world: World, on_day: OnDay) -> None:
+    row = world.settlement(refund_days=10)
+    run = row.contract_version.engagement.runs.get(final_at__isnull=False)
+    start = today()
+    dispute = measured.raise_dispute(
+        run=run, reason="A slow machine.", repeater="customer", by=world.signatory
+    )
+    on_day(start + days(20))
+    assert not is_overdue(row)
+    measured.withdraw(dispute=dispute, by=world.signatory)
+    assert Settlement.objects.get(pk=row.pk).refund_due_on == start + days(30)
+    assert not is_overdue(row)
     on_day(start + days(31))
     assert is_overdue(row)
 

@@ -16,7 +16,6 @@ from engagements.audit.models import Audit, Finding, FindingOutcome
 from engagements.audit.rules import CHECKS, Check
 from engagements.billing.milestones import MilestoneLine, milestone_lines
 from engagements.contracts.milestones import handovers
-from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.signatories import who_signs
 from engagements.contracts.time_box.burn_down import BurnDown, burn_down_of
@@ -60,7 +59,10 @@ class CheckLine(NamedTuple):
 
 @dataclass(frozen=True)
 class PortalEngagement:
-    """An engagement as its customer may see it."""
+    """An engagement as its customer may see it.
+
+    `handover` is the newest verb of the handover once the target is met, else empty.
+    """
 
     engagement: Engagement
     audit: Audit | None
@@ -74,7 +76,7 @@ class PortalEngagement:
     more_came_in: bool
     refund_to: BankAccount | None
     unanswered: int
-    is_delivered: bool
+    handover: str
     charges: list[ChargeRow]
 
     @cached_property
@@ -155,11 +157,18 @@ class PortalEngagement:
     @property
     def handover_is_open(self) -> bool:
         """Whether the customer still has to accept the handover of the contract in force."""
-        return any(
-            line.milestone.condition == ReleaseCondition.HANDOVER
-            and line.milestone.state == Milestone.State.PENDING
-            for line in self.milestones
-        )
+        is_met = self.engagement.stage == Stage.MET
+        return is_met and self.handover not in ("", "handover.accepted")
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Whether the handover is accepted."""
+        return self.handover == "handover.accepted"
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether the deliverables are handed over, and neither accepted nor contested."""
+        return self.handover == "handover.delivered"
 
 
 def portal_engagement(engagement: Engagement, *, today: datetime.date) -> PortalEngagement:
@@ -185,7 +194,7 @@ def portal_engagements(
     customers = {row.customer for row in engagements if row.pk in settlements}
     accounts = {customer: bank_accounts.current(customer) for customer in customers}
     answered = _answered(engagements)
-    delivered = _delivered_handovers(engagements)
+    handed_over = _handovers(engagements)
     charges = charges_of(engagements)
     found = []
     for engagement in engagements:
@@ -206,7 +215,7 @@ def portal_engagements(
                 more_came_in=key in (unsettled if settlement else overpaid),
                 refund_to=accounts[engagement.customer] if settlement else None,
                 unanswered=len(Answer.Question.values) - answered[key] if key in answered else 0,
-                is_delivered=key in delivered,
+                handover=handed_over.get(key) or "",
                 charges=charges[key],
             )
         )
@@ -224,11 +233,9 @@ def _engagements_of(rows: QuerySet[Any], engagements: Sequence[Engagement]) -> s
     return set(rows.filter(engagement__in=engagements).values_list("engagement", flat=True))
 
 
-def _delivered_handovers(engagements: Sequence[Engagement]) -> set[int]:
-    met = [row.pk for row in engagements if row.stage == Stage.MET]
-    return (
-        set(handovers.delivered().filter(pk__in=met).values_list("pk", flat=True)) if met else set()
-    )
+def _handovers(engagements: Sequence[Engagement]) -> dict[int, str]:
+    met = [row.pk for row in engagements if row.stage in (Stage.MET, Stage.CLOSED)]
+    return handovers.newest_verbs(met) if met else {}
 
 
 def _delivered_audits(engagements: Sequence[Engagement]) -> QuerySet[Audit]:

@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from engagements.billing.balances import open_invoices
 from engagements.contracts.milestones import handovers
-from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.signing_models import Acceptance
 from engagements.contracts.time_box.models import CooperationRequest, Pause
@@ -31,9 +30,6 @@ def customers_turn_first(engagements: QuerySet[Engagement]) -> QuerySet[Engageme
     accepted = Acceptance.objects.filter(contract_version=OuterRef("pk"), party=Party.CUSTOMER)
     offer = ContractVersion.objects.filter(~Exists(accepted), engagement=this, state=State.OFFERED)
     in_force = {"contract_version__engagement": this, "contract_version__state": State.ACCEPTED}
-    handover = Milestone.objects.filter(
-        **in_force, condition=ReleaseCondition.HANDOVER, state=Milestone.State.PENDING
-    )
     delivered = handovers.delivered().filter(pk=this)
     today = timezone.localdate()
     pause = Pause.objects.filter(**in_force, starts_on__lte=today, ends_on__gte=today)
@@ -51,7 +47,7 @@ def customers_turn_first(engagements: QuerySet[Engagement]) -> QuerySet[Engageme
         is_customers_turn=Q(Exists(offer))
         | (unanswered() & Q(stage__in=(Stage.SCOPING, Stage.AUDITING)))
         | Q(Exists(pause) | Exists(asked), stage=Stage.ACTIVE)
-        | Q(Exists(handover) & Exists(delivered), stage=Stage.MET)
+        | Q(Exists(delivered), stage=Stage.MET)
         | Q(Exists(unpaid), stage__in=(Stage.MET, Stage.TERMINATED))
         | Q(Exists(unpaid) | (Exists(refund) & ~Exists(account)), stage=Stage.MISSED)
     ).order_by("-is_customers_turn", "-opened_at", "-pk")

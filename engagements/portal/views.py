@@ -21,6 +21,7 @@ from engagements.contracts import signatories
 from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones import services as milestones
 from engagements.contracts.milestones.forms import AcceptHandoverForm, ContestHandoverForm
+from engagements.contracts.milestones.warranty import warranty_of
 from engagements.contracts.time_box.waiting import paused_from
 from engagements.engagement.models import Engagement, Stage
 from engagements.page_access import portal_page
@@ -90,6 +91,7 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
         "milestones": [milestone_row(line) for line in page.milestones],
         "contract_total": sum((line.gross for line in page.milestones), Decimal(0)),
         "contract_paid": sum((line.paid for line in page.milestones), Decimal(0)),
+        "warranty": warranty_of(engagement, page.contract) if page.is_handed_over else None,
         "audit_order": engagement.audit_orders.first(),
         "settlement_text": settlement_text(page.settlement) if page.settlement else None,
         "measured": measured_words(page.measured) if page.measured else None,

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engagements.common.dates import in_words
-from engagements.contracts.milestones.models import Milestone, ReleaseCondition
+from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion, Party
 from engagements.engagement.models import Stage
 from engagements.runs.models import EngagementRun
@@ -207,12 +207,8 @@ def _work(summary: EngagementSummary) -> str:
 def _met(summary: EngagementSummary) -> Next:
     customer = str(summary.engagement.customer)
     states = {milestone.state for milestone in summary.milestones}
-    waits_for_handover = any(
-        milestone.state == Milestone.State.PENDING
-        and milestone.condition == ReleaseCondition.HANDOVER
-        for milestone in summary.milestones
-    )
     url, handover = _page("engagement-contract", summary), summary.engagement.handover
+    waits_for_handover = handover != "handover.accepted"
     if waits_for_handover and handover != "handover.delivered":
         text = "Hand over the deliverables."
         if handover == "handover.contested":

@@ -6,6 +6,7 @@ which another delivery follows, or `handover.accepted`. A target that is met aga
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -19,9 +20,7 @@ from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.working_days import add_working_days
 from engagements.contracts import versions
-from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.milestones.services import accept
-from engagements.contracts.models import ContractVersion
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
@@ -56,6 +55,11 @@ def handover_of(engagement: Engagement) -> Handover | None:
         last_day=date.fromisoformat(delivered.changes["last_day"]),
         defect=newest[0].changes["defect"] if is_contested else "",
     )
+
+
+def newest_verb(engagement: Engagement) -> str:
+    """The newest verb of an engagement's handover; empty before the target is met."""
+    return log_of(engagement).values_list("verb", flat=True).first() or ""
 
 
 def log_of(engagement: Engagement | OuterRef) -> QuerySet[Event]:
@@ -131,6 +135,13 @@ def contest(*, engagement: Engagement, defect: str, by: User, address: str | Non
     )
 
 
+def newest_verbs(keys: Sequence[int]) -> dict[int, str]:
+    """The newest verb of the handover of these engagements, by primary key."""
+    newest = Subquery(log_of(OuterRef("pk")).values("verb")[:1])
+    rows = Engagement.objects.filter(pk__in=keys).annotate(newest=newest)
+    return {pk: verb or "" for pk, verb in rows.values_list("pk", "newest")}
+
+
 def delivered() -> QuerySet[Engagement]:
     """Met engagements whose newest delivery is neither accepted nor contested."""
     rows = Engagement.objects.filter(stage=Stage.MET).annotate(
@@ -159,13 +170,7 @@ def accept_when_deemed(*, engagement: Engagement) -> bool:
 
 
 def _require_pending(engagement: Engagement) -> None:
-    pending = Milestone.objects.filter(
-        contract_version__engagement=engagement,
-        contract_version__state=ContractVersion.State.ACCEPTED,
-        condition=ReleaseCondition.HANDOVER,
-        state=Milestone.State.PENDING,
-    )
-    if not pending.exists():
+    if newest_verb(engagement) in ("", "handover.accepted"):
         raise ApplicationError(
             "This contract has no handover to accept.", code="milestone.no_handover"
         )

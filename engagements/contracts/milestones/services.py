@@ -6,11 +6,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from engagements import access
-from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.contracts import versions
 from engagements.contracts.milestones.conditions import releasable
-from engagements.contracts.milestones.models import Milestone, ReleaseCondition
+from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
@@ -63,19 +62,15 @@ def release_due(*, contract: ContractVersion) -> list[Milestone]:
 
 @transaction.atomic
 def accept_handover(*, engagement: Engagement, by: User, address: str | None = None) -> Engagement:
-    """Accept the handover, for the customer; its milestones are released."""
+    """Accept the handover, for the customer; its milestones are released. Idempotent."""
     row = stages.locked(engagement.pk)
     access.require_signatory(row, by)
     stages.require_stage(row, Stage.MET, Stage.CLOSED, to="for its handover to be accepted")
     contract = versions.contract_in_force(row)
     assert contract is not None  # only a contract in force is met
     contract.engagement = row
-    handover = contract.milestones.filter(condition=ReleaseCondition.HANDOVER)
-    if not handover.exists():
-        raise ApplicationError(
-            "This contract has no handover to accept.", code="milestone.no_handover"
-        )
-    if not handover.filter(state=Milestone.State.PENDING).exists():
+    log = row.events.filter(verb__in=("engagement.met", "handover.accepted"))
+    if log.order_by("-position").values_list("verb", flat=True).first() == "handover.accepted":
         return row
     summary = f"{by} accepted the handover for {row.customer}."
     accept(contract, summary=summary, by=by, address=address)

@@ -14,7 +14,7 @@ from engagements.access import actor
 from engagements.common.pages import errors_shown
 from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones.forms import HandOverForm
-from engagements.contracts.milestones.models import Milestone, ReleaseCondition
+from engagements.contracts.milestones.warranty import warranty_of
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement, Stage
 from engagements.page_access import consultant_page
@@ -38,14 +38,12 @@ def hand_over(request: HttpRequest, reference: str) -> HttpResponse:
 
 
 def handover_context(engagement: Engagement, contract: ContractVersion | None) -> dict[str, Any]:
-    """The handover of a met contract, for its page; empty without one to accept."""
-    if contract is None or engagement.stage != Stage.MET:
+    """The handover of a met contract, for its page, or its warranty; empty before."""
+    if contract is None or engagement.stage not in (Stage.MET, Stage.CLOSED):
         return {}
-    pending = contract.milestones.filter(
-        condition=ReleaseCondition.HANDOVER, state=Milestone.State.PENDING
-    )
-    if not pending.exists():
-        return {}
+    warranty = warranty_of(engagement, contract)
+    if warranty is not None or engagement.stage == Stage.CLOSED:
+        return {"warranty": warranty}
     first = handovers.first_last_day()
     return {
         "has_handover": True,

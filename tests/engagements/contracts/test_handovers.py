@@ -11,11 +11,13 @@ from django.urls import reverse
 
 from engagements.common.working_days import add_working_days
 from engagements.contracts.milestones import handovers
+from engagements.contracts.milestones.services import accept_handover
+from engagements.contracts.milestones.warranty import months_after, warranty_of
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement
 from engagements.notifications.models import Mail
 from tests.engagements.sessions import sign_in
-from tests.engagements.world import World, days
+from tests.engagements.world import World, days, today
 from tests.errors import declined
 
 
@@ -101,3 +103,32 @@ def test_only_a_met_contract_is_handed_over(world: World) -> None:
     contract: ContractVersion = world.active()
     with declined("engagement.wrong_stage"):
         handovers.hand_over(engagement=contract.engagement, by=world.consultant)
+
+
+def test_both_sides_see_the_last_day_of_the_warranty(
+    world: World, engagement: Engagement, client: Client
+) -> None:
+    contract = engagement.contracts.get()
+    assert warranty_of(engagement, contract) is None
+    accept_handover(engagement=engagement, by=world.signatory)
+    last = months_after(today(), 12)
+    assert warranty_of(engagement, contract) == (today(), last)
+    for page, user in (
+        ("portal-engagement", world.viewer),
+        ("engagement-contract", world.consultant),
+    ):
+        client.force_login(user)
+        shown = client.get(reverse(page, args=[engagement.reference])).content.decode()
+        assert last.isoformat() in shown, page
+
+
+@pytest.mark.parametrize(
+    ("day", "months", "last"),
+    [
+        (date(2026, 11, 30), 3, date(2027, 2, 28)),
+        (date(2026, 12, 31), 12, date(2027, 12, 31)),
+        (date(2028, 2, 29), 60, date(2033, 2, 28)),
+    ],
+)
+def test_a_month_without_the_day_ends_earlier(day: date, months: int, last: date) -> None:
+    assert months_after(day, months) == last

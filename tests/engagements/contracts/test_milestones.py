@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones import services as milestones
 from engagements.contracts.milestones.conditions import CONDITIONS
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
@@ -40,11 +41,15 @@ def test_there_is_no_handover_before_the_target_is_met(world: World) -> None:
         milestones.accept_handover(engagement=contract.engagement, by=world.signatory)
 
 
-def test_a_handover_that_was_not_agreed_is_not_accepted(world: World) -> None:
+def test_a_handover_without_a_milestone_is_accepted_too(world: World) -> None:
     only = [MilestoneDraft("All", Decimal("48000"), "signed")]
-    contract = world.met(paid=0, milestones=only)
+    engagement = world.met(paid=0, milestones=only).engagement
+    handovers.hand_over(engagement=engagement, by=world.consultant)
+    for _ in range(2):
+        milestones.accept_handover(engagement=engagement, by=world.signatory)
+    assert engagement.events.filter(verb="handover.accepted").count() == 1
     with declined("milestone.no_handover"):
-        milestones.accept_handover(engagement=contract.engagement, by=world.signatory)
+        handovers.hand_over(engagement=engagement, by=world.consultant)
 
 
 def test_every_condition_is_declared() -> None:

@@ -118,7 +118,7 @@ OPTION_FIELDS: Sequence[TermsField] = (
         lambda audit: AmountField(
             currency=audit.currency,
             label=f"Maintenance in {audit.currency} a month, net",
-            help_text="Empty for none. Invoice it outside this application.",
+            help_text="Empty for none. Finance charges each month by an invoice of its own.",
             required=False,
         ),
         row="warranty",

@@ -48,9 +48,9 @@ from engagements.contracts.time_box.services import last_day
 
 SCHEMA = "twofold.terms/4"
 PROMISE = (
-    "If the kernel does not reach {target} times the end-to-end speed of the off-the-shelf "
-    "baseline on the agreed benchmark inside the time-box, every payment received under this "
-    "contract is refunded less the cost of the audit, both with their tax."
+    "If the candidate does not reach {target} times the end-to-end speed of the baseline on the "
+    "benchmark inside the time-box, the consultancy refunds every payment received for the fee, "
+    "less the cost of the audit, both with their tax."
 )
 
 
@@ -179,7 +179,7 @@ def _milestone(milestone: Milestone, currency: str) -> dict[str, Any]:
     }
     if milestone.due_on is not None:
         terms["due_on"] = milestone.due_on.isoformat()
-        terms["released_when"] = f"{milestone.due_on.isoformat()} has come"
+        terms["released_when"] = f"{milestone.due_on.isoformat()} is reached"
     if milestone.share is not None:
         terms["share"] = f"{milestone.share:.2f}"
     return terms

@@ -104,8 +104,8 @@ def refund(terms: Terms) -> str:
     if not (count := terms["refund_days"]):
         return ""
     return (
-        f"A refund is paid within {days(count)} of the settlement being proposed. A dispute "
-        "suspends this period; it starts again when the dispute ends."
+        f"A refund is paid within {days(count)} of the settlement being proposed. An open "
+        "dispute stops this period, which starts anew when the dispute ends."
     )
 
 
@@ -131,8 +131,10 @@ def notice(terms: Terms) -> str:
 
 
 def noise_repeats(terms: Terms) -> str:
-    """How many runs may be repeated for noise; empty for none."""
-    if not (count := terms["noise_repeats"]):
+    """How many runs may be repeated for noise; empty for none, and where no inconclusive run
+    uses up an attempt."""
+    count = terms["noise_repeats"]
+    if not count or terms["inconclusive"]["rule"] == Inconclusive.REPEAT:
         return ""
     runs = "One run" if count == 1 else f"Up to {count} runs"
     return (

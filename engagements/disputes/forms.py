@@ -30,7 +30,7 @@ class RaiseForm(forms.Form):
         label="Expert",
         max_length=200,
         required=False,
-        help_text="Name and company of the expert that both parties agreed on.",
+        help_text="Name and company. Enter your proposal if you have not agreed on one yet.",
     )
 
     def __init__(self, *args: Any, run: EngagementRun, **kwargs: Any) -> None:

@@ -15,6 +15,7 @@ from engagements.common import links, validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.text import strip_invisible
+from engagements.common.working_days import add_working_days
 from engagements.contracts.clauses.values import measurement_dispute_days
 from engagements.disputes.models import DisputeMessage, MeasurementDispute
 from engagements.engagement import stages
@@ -31,6 +32,8 @@ State = MeasurementDispute.State
 Party = MeasurementDispute.Party
 Repeater = MeasurementDispute.Repeater
 MOST_ATTACHMENT_BYTES = 10 * 2**20
+# The contract's working days for both parties to agree on an expert.
+NAMING_DAYS = 10
 
 
 def party_of(engagement: Engagement, by: User) -> Party:
@@ -167,11 +170,17 @@ def awaits_source(dispute: MeasurementDispute) -> bool:
 
 
 def repeat_awaited_until(dispute: MeasurementDispute) -> date:
-    """The last day on which only a repeat or a withdrawal ends the dispute."""
+    """The last day on which only a repeat or a withdrawal ends the dispute.
+
+    Where the contract names no expert, the parties first have `NAMING_DAYS` to agree on one.
+    """
     contract = dispute.run.contract_version
     assert contract is not None  # an acceptance run names its contract
     days = measurement_dispute_days(contract.dispute_days)
-    return timezone.localdate(dispute.raised_at) + timedelta(days=days)
+    since = timezone.localdate(dispute.raised_at)
+    if dispute.repeater == Repeater.EXPERT and not contract.expert:
+        since = add_working_days(since, NAMING_DAYS)
+    return since + timedelta(days=days)
 
 
 @transaction.atomic

@@ -10,6 +10,7 @@ from benchmarks.records.failure_codes import LABELS, OF_CANDIDATE
 from benchmarks.verdict.explanations import confidence, details
 from benchmarks.verdict.explanations import reason as reason_of
 from engagements.runs import outcomes
+from engagements.runs.attempts import measured as measured_by_both
 from engagements.runs.attempts import outcome_of_run
 from engagements.runs.models import EngagementRun
 from engagements.runs.pairs import Decision
@@ -64,8 +65,8 @@ def explain(run: EngagementRun, summary: Mapping[str, Any]) -> Explanation:
     reason, observed = reason_of(summary), details(summary)
     if run.repeat_verdict:
         observed = []
-        old = Decision(run.decision or measured).label.lower()
-        reason = f"The verdict was {old}; the repeat of the run replaces it by {decision.label}."
+        old, new = (each.label.lower() for each in (Decision(run.decision or measured), decision))
+        reason = f"The verdict was {old}; the repeat of the run replaces it by {new}."
     if awaits_other(run):
         consequence = "The verdict needs the measurement of the other party, which has not ended."
         return Explanation(
@@ -77,19 +78,27 @@ def explain(run: EngagementRun, summary: Mapping[str, Any]) -> Explanation:
         outcome = outcome_of_run(run)
         headline, consequence = outcome.headline, outcome.text
     if run.counterpart is not None and not run.repeat_verdict:
-        reason = f"{_OF_BOTH[decision]} The consultancy’s measurement: {reason}"
+        is_noise = decision == Decision.INCONCLUSIVE and measured_by_both(run).is_noise
+        found = NOISE_OF_ONE if is_noise else _OF_BOTH[decision]
+        reason = f"{found} The consultancy’s measurement: {reason}"
     return Explanation(
         headline, reason, observed, confidence(summary), consequence, _TONES[decision]
     )
 
 
+AGREEMENT: Final = "Both parties measured the same, and their intervals overlap."
 _OF_BOTH: Final = {
-    **dict.fromkeys(Decision, "Both parties measured the same, and their intervals overlap."),
+    **dict.fromkeys(Decision, AGREEMENT),
     Decision.DISQUALIFIED: "Both parties’ referees disqualified the kernel.",
     Decision.DISAGREED: "The verdicts of both parties differ, or their intervals do not overlap.",
     Decision.INVALID: "One of the two measurements is invalid.",
     Decision.FAILED: "One of the two measurements has no record.",
 }
+
+
+NOISE_OF_ONE: Final = (
+    "A measurement was inconclusive for noise, so the two together show no verdict on the target."
+)
 
 
 class Failure(NamedTuple):

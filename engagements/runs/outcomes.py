@@ -35,7 +35,7 @@ from engagements.runs.pairs import Decision
 FAILED = Decision.FAILED
 DISAGREED = Decision.DISAGREED
 DISQUALIFICATIONS_FOR_CAUSE = 2
-REFUND = "Payments under the contract are refunded, less the cost of the audit."
+REFUND = "Payments of the fee are refunded, less the cost of the audit."
 
 
 class Money(StrEnum):

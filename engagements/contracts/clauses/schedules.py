@@ -100,7 +100,7 @@ def _released_when(part: Mapping[str, Any]) -> str:
     if "version" in part:
         return f"released under version {part['version']}"
     if "due_on" in part:
-        return f"{wording.day(part['due_on'])} has come"
+        return f"{wording.day(part['due_on'])} is reached"
     return str(part["released_when"])
 
 

@@ -18,6 +18,7 @@ from engagements.documents import formatting
 # The values that a clause may use; each contract has all of them.
 NAMES = frozenset(
     (
+        "account_margin",
         "acceptance_runs",
         "affiliates",
         "amended_change",
@@ -44,6 +45,7 @@ NAMES = frozenset(
         "fee",
         "inconclusive",
         "interrupted_band",
+        "judging",
         "late_interest",
         "law",
         "liability_cap",
@@ -232,6 +234,9 @@ def _benchmark(terms: Terms, benchmark: Mapping[str, Any]) -> dict[str, str]:
         "replicates": str(protocol["replicates"]),
         "max_replicates": str(protocol["max_replicates"]),
         "rounds": str(protocol["rounds"]),
+        # The version of the rules in benchmarks.verdict.statistics.rules.
+        "judging": str(protocol.get("rules", 1)),
+        "account_margin": _band(protocol, "account_margin"),
         "noise_band": _band(protocol, "noise_band"),
         "interrupted_band": _band(protocol, "interrupted_band"),
     }

@@ -40,7 +40,7 @@ class Condition:
 CONDITIONS: dict[ReleaseCondition, Condition] = {
     ReleaseCondition.SIGNED: Condition(
         holds=Q,
-        released_when="both parties have accepted this contract",
+        released_when="both parties have signed this contract",
         customer_text="when both parties have signed the contract",
         precedes_verdict=True,
     ),
@@ -52,7 +52,7 @@ CONDITIONS: dict[ReleaseCondition, Condition] = {
     ),
     ReleaseCondition.DATE: Condition(
         holds=lambda: Q(due_on__lte=timezone.localdate()),
-        released_when="the day named has come",
+        released_when="the day named is reached",
         customer_text="on the agreed day",
         needs_day=True,
     ),

@@ -19,7 +19,7 @@ from engagements.contracts.clauses import template
 from engagements.contracts.clauses.models import Clause
 from engagements.contracts.clauses.text import text_of
 from engagements.contracts.clauses.values import NAMES, values_of
-from engagements.contracts.terms import pauses_of, terms_of
+from engagements.contracts.terms import PROMISE, pauses_of, terms_of
 from engagements.contracts.time_box.services import last_day
 from tests.engagements.world import World
 from tests.errors import declined
@@ -34,6 +34,7 @@ PAUSE = {
 # Placeholders, field names, addresses of this machine, values that are not words.
 UNWANTED = (r"[{}\[\]]", r"\w_\w", r"127\.0\.0\.1", "None", r"\bTrue\b", r"\S {2}", "…")
 NOTE = "Sentence of the invoice."
+DEFINITION = re.compile(r"“([A-Z][^”]*)” (?:is|are|includes) ")
 OPTIONS: dict[str, list[Any]] = {
     "rights": ["licence", "assignment"],
     "affiliates": [True, False],
@@ -68,6 +69,7 @@ OPTIONS: dict[str, list[Any]] = {
     "place": ["house", "customer", "both"],
     "expert": ["", "Dr. Ada Example, Example Labs"],
     "bands": [True, False],
+    "judging": [1, 2, 3, 4],
 }
 
 
@@ -96,7 +98,8 @@ def with_options(sealed: Terms, options: dict[str, Any]) -> Terms:
     terms = sealed | {
         name: value
         for name, value in options.items()
-        if name not in ("tax", "signatory", "amends", "bands", "maintenance_fee", "inconclusive")
+        if name
+        not in ("tax", "signatory", "amends", "bands", "judging", "maintenance_fee", "inconclusive")
     }
     is_taxed, yen = options["tax"] == "rate", options["currency"] == "JPY"
     terms["inconclusive"] = {"rule": options["inconclusive"], "meaning": ""}
@@ -148,7 +151,7 @@ def figures(terms: Terms) -> dict[str, str]:
         needed["open until"] = in_words(date.fromisoformat(terms["valid_until"]))
     runs, repeats = terms["acceptance_runs"], terms["noise_repeats"]
     needed["runs"] = "1 acceptance run " if runs == 1 else f"up to {runs} acceptance runs"
-    if repeats:
+    if repeats and terms["inconclusive"]["rule"] == "missed":
         needed["repeats"] = "to 1 run." if repeats == 1 else f"to {repeats} runs."
     if terms["run_notice_days"]:
         needed["notice"] = f"at least {wording.days(terms['run_notice_days'])} before"
@@ -184,12 +187,11 @@ def test_the_text_states_the_data_for_every_pair_of_options(
     for options in chosen:
         sealed = terms_of(contract)
         terms = with_options(sealed, options)
-        benchmark = contract.benchmark.document | {}
+        protocol = contract.benchmark.document["protocol"] | {"rules": options["judging"]}
         if not options["bands"]:
-            kept = benchmark["protocol"].items()
-            benchmark["protocol"] = {
-                name: value for name, value in kept if not name.endswith("_band")
-            }
+            kept = protocol.items()
+            protocol = {name: value for name, value in kept if not name.endswith("_band")}
+        benchmark = contract.benchmark.document | {"protocol": protocol}
         text = text_of(terms, benchmark, newest, ends_on=ends_on(terms))
         everything = "\n".join(lines(text))
         assert [what for what, each in figures(terms).items() if each not in everything] == []
@@ -236,6 +238,11 @@ def check_variants(options: dict[str, Any], everything: str) -> None:
         "payable on receipt": not options["payment_days"],
         "While a dispute is open": bool(options["dispute_days"]),
         "Interrupted pairs": options["bands"],
+        "more than a quarter": options["bands"] and options["judging"] > 1,
+        "quietest tenth": options["bands"] and options["judging"] > 1,
+        "fastest tenth": options["bands"] and options["judging"] == 1,
+        "clocks of a GPU": options["judging"] > 2,
+        "chaining": options["judging"] == 4,
         "counts as missed and uses up": options["inconclusive"] == "missed",
         "uses up no attempt and may be repeated": options["inconclusive"] == "repeat",
         "signed with the consultancy’s key": options["place"] == "house",
@@ -244,11 +251,28 @@ def check_variants(options: dict[str, Any], everything: str) -> None:
         "one measurement by each party": options["place"] == "both",
         "After a disagreement of both records": options["place"] == "both",
         "gives notice of an acceptance run": bool(options["run_notice_days"]),
-        "only because of noise": bool(options["noise_repeats"]),
+        "only because of noise": bool(options["noise_repeats"])
+        and options["inconclusive"] == "missed",
+        "If one record is inconclusive": options["place"] == "both",
+        "The list includes the runner": options["place"] != "house",
+        "or after the ten working days": not options["expert"],
         "the chamber of commerce": not options["expert"],
         "From the next version on": options["amends"] == "signatory",
     }.items():
         assert (phrase in everything) is applies, (phrase, options)
+
+
+def test_defined_terms_are_defined_once_and_used_as_defined() -> None:
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in clauses.TEXTS.glob("*.md")}
+    defined = [term for text in texts.values() for term in DEFINITION.findall(text)]
+    assert len(defined) > 10
+    assert len(set(defined)) == len(defined)
+    used = "\n".join(text for name, text in texts.items() if name != "02-definitions").lower()
+    assert [term for term in defined if term.lower() not in used] == []
+    operative = {name: text for name, text in texts.items() if name != "00-summary"}
+    # The kernel is the candidate: one thing has one name.
+    assert [name for name, text in operative.items() if "kernel" in text.lower()] == []
+    assert "kernel" not in PROMISE
 
 
 def test_every_value_that_a_clause_may_use_exists(world: World) -> None:

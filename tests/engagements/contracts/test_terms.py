@@ -88,7 +88,7 @@ def test_a_milestone_may_wait_for_a_day(world: World) -> None:
         milestones=[MilestoneDraft("Half-time", Decimal("48000"), "date", due_on=day)]
     )
     (sealed,) = terms_of(contract)["milestones"]
-    assert (sealed["due_on"], sealed["released_when"]) == (str(day), f"{day} has come")
+    assert (sealed["due_on"], sealed["released_when"]) == (str(day), f"{day} is reached")
 
 
 @pytest.mark.parametrize("treatment", ["reverse_charge", "exempt"])

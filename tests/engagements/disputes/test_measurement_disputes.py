@@ -20,6 +20,7 @@ from benchmarks.verdict import consistency
 from engagements import closing
 from engagements.billing.balances import open_invoices
 from engagements.billing.models import Invoice
+from engagements.common.working_days import add_working_days
 from engagements.contracts.milestones import handovers
 from engagements.disputes import repeats, services, verdicts
 from engagements.disputes.models import MeasurementDispute
@@ -481,6 +482,17 @@ def test_a_dispute_has_its_period_and_only_its_run(story: Story) -> None:
             repeater="customer",
             raised_by=story.signatory,
         )
+
+
+def test_an_expert_who_is_not_named_yet_has_ten_working_days_more(story: Story) -> None:
+    dispute = raised(story, repeater="customer")
+    contract = dispute.run.contract_version
+    assert contract is not None
+    raised_on = timezone.localdate(dispute.raised_at)
+    own = services.repeat_awaited_until(dispute) - raised_on
+    for expert, since in (("", add_working_days(raised_on, 10)), ("Dr. Ada Example", raised_on)):
+        dispute.repeater, contract.expert = "expert", expert
+        assert services.repeat_awaited_until(dispute) == since + own
 
 
 def test_the_page_raises_discusses_and_decides(client: Client, story: Story) -> None:

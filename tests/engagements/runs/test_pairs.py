@@ -19,7 +19,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.disputes import services as disputes
 from engagements.runners import services as runners
 from engagements.runners.models import Runner
-from engagements.runs import attempts
+from engagements.runs import attempts, explanations
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
 from engagements.runs.pairs import Decision, Measured, of_both
@@ -123,6 +123,12 @@ def test_a_pair_is_one_attempt_with_one_decision(
     without = {"failed", "crashed"} & {*ours, *theirs}
     verb = "run.failed" if without else "run.concluded"
     assert contract.engagement.events.filter(verb=verb).count() == 1
+
+
+def test_noise_of_one_measurement_is_no_agreement(world: World, contract: ContractVersion) -> None:
+    for theirs, code in (("noisy", explanations.NOISE_OF_ONE), ("met", explanations.AGREEMENT)):
+        run = concluded(world, contract, ["met"], [theirs])
+        assert explanations.explain(run, run.run.record.summary).reason.startswith(code)
 
 
 def test_one_measurement_alone_decides_nothing(world: World, contract: ContractVersion) -> None:

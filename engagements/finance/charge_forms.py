@@ -38,7 +38,8 @@ class MaintenanceForm(forms.Form):
         self.fields["amount"] = AmountField(
             currency=contract.currency,
             label=f"Amount in {contract.currency}",
-            help_text="Net; at most the contract’s monthly fee.",
+            help_text="Net; at most the contract’s monthly fee. Of a month that maintenance covers "
+            "in part, enter the share of its days.",
             initial=contract.maintenance_fee,
             error_messages={"required": "Enter the amount."},
         )

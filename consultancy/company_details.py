@@ -66,7 +66,7 @@ def other_bank_accounts(env: Environment) -> list[str]:
 
 
 def write_off_limit(env: Environment) -> Decimal:
-    """The largest amount, in an invoice's currency, that one person may write off."""
+    """The largest amount, in an invoice's currency, that one person may write off or credit."""
     text = env.optional("TWOFOLD_WRITE_OFF_LIMIT") or "50"
     try:
         limit = Decimal(text)

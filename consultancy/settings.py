@@ -224,7 +224,8 @@ JURISDICTION = company_details.jurisdiction(env, production=PRODUCTION)
 BANK_ACCOUNT = company_details.bank_account(env, production=PRODUCTION)
 INVOICE_CONTACT = company_details.invoice_contact(env)
 OTHER_BANK_ACCOUNTS = company_details.other_bank_accounts(env)
-# The largest amount, in an invoice's currency, that one person of finance writes off alone.
+# The largest amount, in an invoice's currency, that one person of finance writes off, or credits,
+# alone.
 WRITE_OFF_LIMIT = company_details.write_off_limit(env)
 
 # How long after its confirmation a refund account waits for the first money.

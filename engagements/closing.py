@@ -180,10 +180,11 @@ def cause_error(engagement: Engagement) -> ApplicationError | None:
 
 def _credit_invoices(engagement: Engagement, why: str) -> None:
     """Discard draft invoices, credit issued ones, and waive the audit."""
-    engagement.invoices.filter(state=Invoice.State.DRAFT).delete()
+    drafts = engagement.invoices.filter(kind=Invoice.Kind.INVOICE, state=Invoice.State.DRAFT)
+    drafts.delete()
     for invoice in engagement.invoices.filter(kind=Invoice.Kind.INVOICE).order_by("pk"):
         if credit_notes.credited_net(invoice) < invoice.net:
-            credit_notes.credit(invoice=invoice, reason=why, by=None)
+            credit_notes.credit(invoice=invoice, reason=why)
     for audit in Audit.objects.filter(engagement=engagement, delivered_at__isnull=False):
         postings.audit_waived(audit)
 

@@ -26,7 +26,7 @@ def draft(*, charge: Charge, by: User) -> Invoice:
     """Draft the invoice of an approved charge. Returns its existing draft."""
     require_finance(by)
     engagement = stages.locked(charge.engagement_id)
-    known = charge.invoices.filter(state=Invoice.State.DRAFT).first()
+    known = charge.invoices.filter(kind=Invoice.Kind.INVOICE, state=Invoice.State.DRAFT).first()
     if known:
         return known
     row = Charge.objects.select_related("contract_version").get(pk=charge.pk)

@@ -1,4 +1,4 @@
-"""Credit notes: correct issued invoices, in full or in part."""
+"""Credit notes: correct issued invoices, in full or in part. People draft them first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from engagements.access import require_finance
 from engagements.billing import issuing, postings, write_offs
 from engagements.billing.models import Invoice, InvoiceLine
 from engagements.billing.reopening import reopen
@@ -39,42 +38,50 @@ def credit(
     *,
     invoice: Invoice,
     reason: str,
-    by: User | None,
     net: Decimal | None = None,
     lines: Mapping[InvoiceLine, Decimal] | None = None,
-    expected_credited: Decimal | None = None,
     bill_again: bool = False,
 ) -> Invoice:
-    """Issue a credit note over `net` (without tax) of an issued invoice; None credits the rest.
+    """Issue a credit note within a decision, such as a settlement, whose people are its own.
 
-    Payments stay recorded. Milestones credited in full become void, or with `bill_again`, on an
-    unpaid invoice, released again. `expected_credited` is the net amount already credited when
-    the form was shown: after a change, the same request returns its note, any other is declined.
-    Without `by` the application issues the note.
+    People draft and issue them by `credit_note_drafts`. `net` is without tax; None credits the
+    rest. Payments stay recorded. Milestones credited in full become void, or with `bill_again`, on
+    an unpaid invoice, released again.
     """
     engagement = stages.locked(invoice.engagement_id)
-    if by is not None:
-        require_finance(by)
-    reason = validation.text(reason, noun="The reason for the credit note")
-    original = _original(invoice, engagement)
-    known = _known_note(original, expected_credited, net=net, reason=reason)
-    if known:
-        return known
-    if bill_again and original.payments.exists():
-        raise ApplicationError(
-            f"{original.reference} has payments, so its milestones cannot be billed again.",
-            code="credit_note.invoice_paid",
-        )
+    original = correctable(invoice, engagement)
     parts = preview_credit(invoice=original, net=net, lines=lines)
-    again = [part for part in parts if bill_again and part.is_all and _is_billed(part)]
-    note, note_lines = _drafted_note(original, parts, reason, by)
-    issuing.number(note, note_lines, by)
-    whole = [part.line.milestone for part in parts if part.is_all]
-    _release_or_void([row for row in whole if row is not None], bill_again)
+    note = saved_draft(
+        original,
+        parts,
+        validation.text(reason, noun="The reason for the credit note"),
+        bill_again=bill_again,
+        by=None,
+    )
+    return post(note, engagement, by=None)
+
+
+def post(note: Invoice, engagement: Engagement, *, by: User | None) -> Invoice:
+    """Issue a draft credit note of a locked engagement; its invoice's other drafts end."""
+    original = note.corrects
+    assert original is not None  # a constraint
+    require_unpaid(note)
+    _discard_others(note, original, engagement, by)
+    lines = list(
+        note.lines.select_related("milestone__contract_version").prefetch_related(
+            "corrects__credit_lines__invoice"
+        )
+    )
+    for line in lines:
+        line.invoice = note
+    whole = [line for line in lines if line.corrects and creditable(line.corrects)[0] == line.net]
+    again = [line for line in whole if note.bill_again and _is_billed(line)]
+    issuing.number(note, lines, by)
+    _release_or_void([row for row in (line.milestone for line in whole) if row], note.bill_again)
     issuing.record_issued(note, engagement, by)
     postings.credit_note_issued(
         note,
-        audit=_net(part for part in parts if part not in again and _is_audit(part)),
+        audit=_net(line for line in lines if line not in again and _is_audit(line)),
         billed_again=_net(again),
     )
     write_offs.reverse_overpaid(invoice=original, reason=f"Credited by {note.reference}.")
@@ -82,17 +89,33 @@ def credit(
     return note
 
 
-def _net(parts: Iterable[Credit]) -> Decimal:
-    return sum((part.net for part in parts), NOTHING)
+def require_unpaid(note: Invoice) -> None:
+    """Raise ApplicationError where the note bills the milestones of a paid invoice again."""
+    if note.bill_again and note.corrects and note.corrects.payments.exists():
+        raise ApplicationError(
+            f"{note.corrects.reference} has payments, so its milestones cannot be billed again.",
+            code="credit_note.invoice_paid",
+        )
 
 
-def _is_audit(part: Credit) -> bool:
-    return part.line.condition == ReleaseCondition.AUDIT_DELIVERED
+def _discard_others(
+    note: Invoice, original: Invoice, engagement: Engagement, by: User | None
+) -> None:
+    # They were drafted for another remainder of the invoice.
+    for other in original.credit_notes.filter(state=State.DRAFT).exclude(pk=note.pk):
+        issuing.discard(other, engagement, by)
 
 
-def _is_billed(part: Credit) -> bool:
-    milestone = part.line.milestone
-    return milestone is not None and milestone.state == Milestone.State.BILLED
+def _net(lines: Iterable[InvoiceLine]) -> Decimal:
+    return sum((line.net for line in lines), NOTHING)
+
+
+def _is_audit(line: InvoiceLine) -> bool:
+    return line.condition == ReleaseCondition.AUDIT_DELIVERED
+
+
+def _is_billed(line: InvoiceLine) -> bool:
+    return line.milestone is not None and line.milestone.state == Milestone.State.BILLED
 
 
 def credited_net(invoice: Invoice) -> Decimal:
@@ -175,7 +198,8 @@ def _credit(
     return Credit(line=line, net=net, tax=max(tax, NOTHING), is_all=rest == 0)
 
 
-def _original(invoice: Invoice, engagement: Engagement) -> Invoice:
+def correctable(invoice: Invoice, engagement: Engagement) -> Invoice:
+    """Reload an issued invoice of a locked engagement, to be credited."""
     original = issuing.reload(invoice, engagement)
     if not original.is_issued or original.is_credit_note:
         raise ApplicationError(
@@ -184,29 +208,15 @@ def _original(invoice: Invoice, engagement: Engagement) -> Invoice:
     return original
 
 
-def _known_note(
-    original: Invoice, expected: Decimal | None, *, net: Decimal | None, reason: str
-) -> Invoice | None:
-    """The note that an earlier, identical request issued."""
-    if expected is None:
-        return None
-    notes = list(original.credit_notes.filter(state=State.ISSUED).order_by("pk"))
-    credited = sum((note.net for note in notes), NOTHING)
-    if credited == expected:
-        return None
-    last = notes[-1] if notes else None
-    is_repeated = last and (credited - last.net, last.reason) == (expected, reason)
-    if last and is_repeated and net in (None, last.net):
-        return last
-    raise ApplicationError(
-        f"{original.reference} was credited while you were looking; review it again.",
-        code="credit_note.stale",
-    )
-
-
-def _drafted_note(
-    original: Invoice, parts: Sequence[Credit], reason: str, by: User | None
-) -> tuple[Invoice, list[InvoiceLine]]:
+def saved_draft(
+    original: Invoice,
+    parts: Sequence[Credit],
+    reason: str,
+    *,
+    bill_again: bool,
+    by: User | None,
+) -> Invoice:
+    """Save the draft of a credit note over `parts`, without a number."""
     net = quantize(sum((part.net for part in parts), NOTHING), original.currency)
     tax = quantize(sum((part.tax for part in parts), NOTHING), original.currency)
     note = Invoice(
@@ -222,8 +232,10 @@ def _drafted_note(
         net=net,
         tax=tax,
         gross=net + tax,
+        bill_again=bill_again,
         drafted_by=by,
     )
+    require_unpaid(note)
     validation.save_validated(note)
     lines = [
         InvoiceLine(
@@ -240,7 +252,7 @@ def _drafted_note(
     ]
     for line in lines:
         validation.save_validated(line)
-    return note, lines
+    return note
 
 
 def _release_or_void(milestones: Sequence[Milestone], bill_again: bool) -> None:

@@ -29,7 +29,7 @@ from engagements.engagement.models import Engagement
 from engagements.orders.models import AuditOrder
 from engagements.people.models import User
 
-State = Invoice.State
+Kind, State = Invoice.Kind, Invoice.State
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def draft_order(*, order: AuditOrder, by: User) -> Invoice:
     """
     require_finance(by)
     engagement = stages.locked(order.engagement_id)
-    known = order.invoices.filter(state=State.DRAFT).first()
+    known = order.invoices.filter(kind=Kind.INVOICE, state=State.DRAFT).first()
     if known:
         return known
     _require_order_due(engagement)
@@ -130,7 +130,7 @@ def draft_of_one_line(invoice: Invoice, *, title: str, tax_rate_percent: Decimal
 def discard(*, invoice: Invoice, by: User) -> None:
     """Delete a draft, so that its milestones can be drafted again. Idempotent."""
     require_finance(by)
-    stages.locked(invoice.engagement_id)
+    engagement = stages.locked(invoice.engagement_id)
     row = Invoice.objects.filter(pk=invoice.pk).first()
     if row is None:
         return
@@ -139,7 +139,7 @@ def discard(*, invoice: Invoice, by: User) -> None:
             f"{row.reference} is already issued; correct it with a credit note.",
             code="invoice.already_issued",
         )
-    row.delete()
+    issuing.discard(row, engagement, by)
 
 
 @transaction.atomic
@@ -184,6 +184,10 @@ def issue(*, invoice: Invoice, by: User, expected_version: str | None = None) ->
     row = issuing.reload(invoice, engagement)
     if row.is_issued:
         return row
+    if row.is_credit_note:
+        raise ApplicationError(
+            "This is a draft credit note: issue it on its page.", code="invoice.is_credit_note"
+        )
     _require_vat_id(row)
     lines = list(row.lines.all())
     for line in lines:
@@ -238,7 +242,9 @@ def _new_draft(rows: Sequence[Milestone], engagement: Engagement, by: User) -> I
 
 
 def _known_draft(milestones: Sequence[Milestone]) -> Invoice | None:
-    drafts = Invoice.objects.filter(state=State.DRAFT, lines__milestone__in=milestones).distinct()
+    drafts = Invoice.objects.filter(
+        kind=Kind.INVOICE, state=State.DRAFT, lines__milestone__in=milestones
+    ).distinct()
     wanted = {milestone.pk for milestone in milestones}
     for row in drafts:
         if {line.milestone_id for line in row.lines.all()} == wanted:
@@ -281,7 +287,7 @@ def _require_order_due(engagement: Engagement) -> None:
 
 def billed_on(row: AuditOrder | Charge) -> Invoice | None:
     """The issued invoice of an order or a charge that is not credited in full."""
-    for invoice in row.invoices.filter(kind=Invoice.Kind.INVOICE, state=State.ISSUED):
+    for invoice in row.invoices.filter(kind=Kind.INVOICE, state=State.ISSUED):
         notes = invoice.credit_notes.filter(state=State.ISSUED)
         if (notes.aggregate(net=Sum("net"))["net"] or 0) < invoice.net:
             return invoice

@@ -86,6 +86,20 @@ def record_issued(row: Invoice, engagement: Engagement, by: User | None) -> None
     enqueue("issue_document", row.kind, f"invoice:{row.pk}")
 
 
+def discard(row: Invoice, engagement: Engagement, by: User | None) -> None:
+    """Delete a draft; one of a credit note is logged, since it waited for another person."""
+    if row.is_credit_note:
+        shown = format_money(row.gross, row.currency)
+        events.record(
+            engagement=engagement,
+            verb="credit_note.discarded",
+            summary=f"Credit note of {shown} including tax on {row.corrects}: discarded.",
+            actor=by,
+            changes={"credit_note": row.pk, "gross": str(row.gross)},
+        )
+    row.delete()
+
+
 def next_number(*, series: str) -> tuple[date, int]:
     """Take today's date and the next number of `series` in today's year.
 

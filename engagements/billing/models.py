@@ -10,7 +10,13 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from benchmarks.triggers import CHANGES, Protect, ReadOnly
-from engagements.billing.triggers import CHECK_CREDIT, CHECK_ISSUE, CHECK_LINE, USE_NUMBERS
+from engagements.billing.triggers import (
+    CHECK_CREDIT,
+    CHECK_ISSUE,
+    CHECK_LINE,
+    ISSUED_BY_ANOTHER,
+    USE_NUMBERS,
+)
 from engagements.charges.models import Charge
 from engagements.common.money import format_money
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
@@ -64,6 +70,8 @@ class Invoice(models.Model):
     Amounts are in `currency` and positive in both kinds. A draft has no number and may be
     discarded. An issued document is numbered without a gap in its series and year, and a trigger
     makes it immutable. `frozen` holds its parties, terms, tax and locale: see `invoice_facts`.
+
+    A credit note that a decision makes has neither `drafted_by` nor `issued_by`.
     """
 
     class Kind(models.TextChoices):
@@ -109,6 +117,9 @@ class Invoice(models.Model):
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="credit_notes"
     )
     reason = models.TextField(blank=True)
+    bill_again = models.BooleanField(
+        default=False, help_text="Whether milestones credited in full are billed again."
+    )
     purchase_order = models.CharField(
         max_length=60, blank=True, help_text="The customer's order number, printed on the invoice."
     )
@@ -197,9 +208,11 @@ class Invoice(models.Model):
                 operation=CHANGES,
                 condition=pgtrigger.Q(old__state="issued"),
             ),
+            ReadOnly(name="identity", fields=["kind", "corrects", "drafted_by", "bill_again"]),
             by_finance("invoice", "issued_by_id", "drafted_by_id"),
             CHECK_ISSUE,
             CHECK_CREDIT,
+            ISSUED_BY_ANOTHER,
         ]
 
     def __str__(self) -> str:
@@ -212,6 +225,11 @@ class Invoice(models.Model):
     @property
     def is_credit_note(self) -> bool:
         return self.kind == self.Kind.CREDIT_NOTE
+
+    @property
+    def subject(self) -> str:
+        """The name of a credit note in approvals of a sole owner."""
+        return f"{self.kind}:{self.pk}"
 
     @property
     def terms(self) -> ContractVersion | AuditOrder:

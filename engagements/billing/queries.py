@@ -77,7 +77,7 @@ def _undrafted() -> QuerySet[Milestone]:
 def drafts() -> QuerySet[Invoice]:
     """Draft invoices, the oldest first."""
     return (
-        Invoice.objects.filter(state=Invoice.State.DRAFT)
+        Invoice.objects.filter(kind=Invoice.Kind.INVOICE, state=Invoice.State.DRAFT)
         .select_related("customer", "engagement", "contract_version", "corrects", "drafted_by")
         .prefetch_related("lines__milestone__contract_version")
         .order_by("drafted_at", "pk")

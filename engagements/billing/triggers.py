@@ -3,6 +3,7 @@
 import pgtrigger
 
 from benchmarks.triggers import WRITES, Trigger, refuse
+from engagements.common.money import MOST_WRITTEN_OFF_ALONE
 
 # Deferred: a number is taken first and written on its invoice in the same transaction.
 USE_NUMBERS = Trigger(
@@ -85,6 +86,29 @@ CHECK_CREDIT = Trigger(
           AND (original.net < credited.net OR original.tax < credited.tax)
     ) THEN
         {refuse("invoice.credit_limit", "A credit note cannot exceed the invoiced amount.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+# All that one person credited of an invoice, in however many notes. A note without people is made
+# by the application within a decision, which has its own.
+ISSUED_BY_ANOTHER = Trigger(
+    name="issued_by_another",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Q(new__state="issued", new__kind="credit_note"),
+    func=f"""
+    IF (NEW.issued_by_id IS NULL) <> (NEW.drafted_by_id IS NULL) OR (
+        NEW.issued_by_id = NEW.drafted_by_id
+        AND {MOST_WRITTEN_OFF_ALONE} < NEW.gross + (
+            SELECT coalesce(sum(gross), 0) FROM engagements_invoice
+            WHERE corrects_id = NEW.corrects_id AND state = 'issued'
+            AND issued_by_id = drafted_by_id)
+        AND NOT EXISTS (SELECT 1 FROM engagements_soleapproval
+            WHERE subject = 'credit_note:' || NEW.id AND by_id = NEW.issued_by_id)
+    ) THEN
+        {refuse("invoice.issued_by_another", "Another person issues this credit note.")}
     END IF;
     RETURN NEW;
     """,

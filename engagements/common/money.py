@@ -23,7 +23,8 @@ LOCALE = "en"
 _NO_BREAK = "\u00a0"
 # Columns have 14 digits, three of them decimals.
 LIMIT = Decimal(10) ** 11
-# The highest limit of write-offs by one person that an operator may set, in any currency.
+# The highest limit of write-offs, and of credit notes, by one person that an operator may set, in
+# any currency.
 MOST_WRITTEN_OFF_ALONE = 1000
 
 

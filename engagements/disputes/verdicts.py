@@ -198,7 +198,7 @@ def _reinstate(engagement: Engagement, credited: list[InvoiceLine], why: str) ->
             by_invoice.setdefault(line.invoice, {})[line] = remaining
     for invoice, parts in by_invoice.items():
         reason = f"{why} It is billed again."
-        credit_notes.credit(invoice=invoice, reason=reason, by=None, lines=parts)
+        credit_notes.credit(invoice=invoice, reason=reason, lines=parts)
     voided = {line.milestone_id for line in credited if line.milestone_id}
     for event in Event.objects.filter(engagement=engagement, verb="settlement.proposed"):
         voided |= set(event.changes["voided_milestones"])
@@ -254,7 +254,6 @@ def _take_back_releases(engagement: Engagement) -> None:
             credit_notes.credit(
                 invoice=invoice,
                 reason="The repeat of the acceptance run did not meet the target.",
-                by=None,
                 lines={line: remaining},
                 bill_again=True,
             )

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from django.urls import reverse
 
-from engagements.billing import csv_confirmations, payments, reversals
+from engagements.billing import credit_note_drafts, csv_confirmations, payments, reversals
 from engagements.billing.payment_models import Payment
 from engagements.billing.write_off_models import WriteOff
 from engagements.charges.models import Charge
@@ -27,9 +27,10 @@ class Approval:
 
 
 def waiting() -> list[Approval]:
-    """Charges, write-offs, reversals, payments keyed by hand, CSV files, months and roles."""
+    """Charges, write-offs, credit notes, reversals, keyed payments, CSV files, months, roles."""
     return [
-        *(*_charges(), *_write_offs(), *_reversals(), *_payments(), *_bank_files()),
+        *(*_charges(), *_write_offs(), *_credit_notes(), *_reversals(), *_payments()),
+        *_bank_files(),
         *(*_months(), *_roles()),
     ]
 
@@ -57,6 +58,17 @@ def _write_offs() -> Iterator[Approval]:
             reverse("invoice", args=[invoice.pk]),
             row.amount,
             invoice.currency,
+        )
+
+
+def _credit_notes() -> Iterator[Approval]:
+    for row in credit_note_drafts.waiting():
+        yield Approval(
+            f"Credit note on {row.corrects}",
+            f"Credit note to issue, drafted by {row.drafted_by}",
+            reverse("invoice", args=[row.pk]),
+            row.gross,
+            row.currency,
         )
 
 

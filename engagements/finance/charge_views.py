@@ -192,7 +192,7 @@ def _page(
     row = access.charge_for(request.user, row.pk)
     is_proposed = row.state == State.PROPOSED
     is_approved = row.state == State.APPROVED
-    draft = row.invoices.filter(state=Invoice.State.DRAFT).first()
+    draft = row.invoices.filter(kind=Invoice.Kind.INVOICE, state=Invoice.State.DRAFT).first()
     is_billed = draft is not None or billed_on(row) is not None
     context = {
         "charge": row,

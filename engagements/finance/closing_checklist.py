@@ -44,7 +44,8 @@ def checks(month: dt.date) -> list[Check]:
     last = next_month(month) - dt.timedelta(days=1)
     lines = BankLine.objects.filter(state=BankLine.State.OPEN, valued_on__lte=last)
     files = csv_confirmations.waiting().filter(imported_at__date__lte=last)
-    drafts = Invoice.objects.filter(state=Invoice.State.DRAFT, drafted_at__date__lte=last)
+    drafted = Invoice.objects.filter(state=Invoice.State.DRAFT, drafted_at__date__lte=last)
+    drafts, notes = (drafted.filter(kind=kind) for kind in Invoice.Kind)
     released = milestones_to_bill().filter(released_at__date__lte=last)
     losses = WriteOff.objects.filter(state=WriteOff.State.PROPOSED, proposed_at__date__lte=last)
     proposed = Settlement.objects.filter(
@@ -64,6 +65,7 @@ def checks(month: dt.date) -> list[Check]:
         Check("Charges to approve or void", charges.count(), reverse("charges")),
         Check("Charges to bill", to_bill.count(), reverse("charges")),
         Check("Write-offs to approve or void", losses.count(), reverse("finance")),
+        Check("Credit notes to issue or discard", notes.count(), reverse("finance")),
         Check("Settlements to approve or void", proposed.count(), reverse("settlements")),
         Check("VAT that differs from the ledger", len(differing), reverse("vat") + period),
     ]

@@ -19,6 +19,7 @@ from engagements.people.models import Role, User
 TWO = "tests/engagements/payouts/test_two_people.py"
 SOLE = "tests/engagements/payouts/test_sole_owner.py"
 WRITE_OFFS = "tests/engagements/billing/test_write_offs.py"
+CREDITS = "tests/engagements/billing/test_credit_note_drafts.py"
 REVERSALS = "tests/engagements/billing/test_reversals.py"
 REVENUE = "tests/engagements/ledger/test_revenue.py"
 CLOSING = "tests/engagements/ledger/test_closing_months.py"
@@ -213,6 +214,13 @@ CONTROLS = (
         "write_off.same_person",
         "writeoff.limit",
         f"{WRITE_OFFS}::test_the_limit_counts_all_that_one_person_wrote_off_of_an_invoice",
+    ),
+    Control(
+        "The drafter of a credit note above the limit, together with the invoice's others that one "
+        "person issued, does not issue it. A decision's own two people cover its credit notes.",
+        "credit_note.same_person",
+        "invoice.issued_by_another",
+        f"{CREDITS}::test_above_the_limit_another_person_issues_the_credit_note",
     ),
     Control(
         "The proposer of a month's closing, with its checklist, does not close it.",

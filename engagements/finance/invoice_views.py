@@ -1,4 +1,4 @@
-"""Pages of invoices and credit notes: list, detail, issue, discard, credit."""
+"""Pages of invoices and credit notes: list, detail, issue, discard."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
 from engagements.access import actor
-from engagements.billing import credit_notes, e_invoice, e_invoice_views, invoices
+from engagements.billing import (
+    credit_note_drafts,
+    e_invoice,
+    e_invoice_views,
+    invoice_facts,
+    invoices,
+)
 from engagements.billing import queries as billing
 from engagements.billing.balances import balance_of
-from engagements.billing.forms import CreditForm
 from engagements.billing.models import Invoice
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE, query_of
@@ -127,49 +132,11 @@ def discard(request: HttpRequest, pk: int) -> HttpResponse:
         invoices.discard(invoice=draft, by=actor(request))
     except ApplicationError as error:
         return _page(request, draft, error=error)
+    if draft.is_credit_note:
+        messages.success(request, "Draft credit note discarded.")
+        return redirect("invoice", pk=draft.corrects_id)
     messages.success(request, "Draft discarded. What it billed can be drafted again.")
     return redirect("to-bill")
-
-
-@finance_page
-@require_http_methods(["GET", "HEAD", "POST"])
-def credit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Credit an invoice: preview, then issue the credit note."""
-    invoice = access.invoice_for(request.user, pk)
-    form = CreditForm(request.POST or None, currency=invoice.currency)
-    parts: list[credit_notes.Credit] = []
-    if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
-        try:
-            if "issue" in request.POST:
-                note = credit_notes.credit(
-                    invoice=invoice,
-                    reason=data["reason"],
-                    net=data["net"],
-                    expected_credited=data["expected_credited"],
-                    bill_again=data["bill_again"],
-                    by=actor(request),
-                )
-                messages.success(request, f"{note.reference} issued.")
-                return redirect("invoice", pk=invoice.pk)
-            parts = credit_notes.preview_credit(invoice=invoice, net=data["net"])
-        except ApplicationError as error:
-            form.add_error(None, str(error))
-    credited = credit_notes.credited_net(invoice)
-    context = {
-        "invoice": balance_of(invoice),
-        "engagement": invoice.engagement,
-        "creditable": invoice.net - credited,
-        "credited": credited,
-        "parts": parts,
-        "net": sum((part.net for part in parts), Decimal(0)),
-        "tax": sum((part.tax for part in parts), Decimal(0)),
-        "gross": sum((part.net + part.tax for part in parts), Decimal(0)),
-        "form": form,
-        "can_edit": access.is_finance(request.user),
-    }
-    status = UNPROCESSABLE if form.errors else 200
-    return render(request, "billing/credit.html", context, status=status)
 
 
 def _page(
@@ -193,11 +160,17 @@ def _page(
             "payments": payments_for(invoice),
             "is_overpaid": overpaid_invoices().filter(pk=invoice.pk).exists()
             or open_overpayment_refunds().filter(invoice=invoice).exists(),
-            "notes": invoice.credit_notes.filter(state=Invoice.State.ISSUED).order_by("pk"),
+            "notes": invoice.credit_notes.select_related("drafted_by").order_by("pk"),
             "reminders": invoice.reminders.all(),
             "write_offs": invoice.write_offs.select_related("proposed_by", "approved_by"),
             "document": billing.document_of(invoice),
             "missing_for_xrechnung": e_invoice.missing_for_xrechnung(invoice.frozen or {}),
+        }
+    elif invoice.is_credit_note:
+        template = "billing/credit_note_draft.html"
+        context |= {
+            "facts": invoice_facts.compose(invoice, list(invoice.lines.all())),
+            "is_own": credit_note_drafts.is_own(invoice, by=actor(request)),
         }
     else:
         template = "billing/invoice_draft.html"

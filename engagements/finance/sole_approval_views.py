@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 from engagements import access
 from engagements.access import actor
 from engagements.billing.bank_models import BankImport
+from engagements.billing.models import Invoice
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.billing.write_off_models import WriteOff
 from engagements.charges.models import Charge
@@ -32,6 +33,10 @@ SUBJECT = re.compile(r"([a-z_]{1,20}):([0-9]{1,18})")
 def _invoice_of(request: HttpRequest, pk: int) -> str:
     row = get_object_or_404(WriteOff, pk=pk)
     return reverse("invoice", args=[access.invoice_for(request.user, row.invoice_id).pk])
+
+
+def _credit_note(request: HttpRequest, pk: int) -> str:
+    return reverse("invoice", args=[access.invoice_for(request.user, pk).pk])
 
 
 def _overpayment(request: HttpRequest, pk: int) -> str:
@@ -83,6 +88,7 @@ PAGES: dict[str, Callable[[HttpRequest, int], str]] = {
     "measurement_dispute": _dispute,
     OverpaymentRefund.KIND: _overpayment,
     Charge.KIND: _charge,
+    Invoice.Kind.CREDIT_NOTE: _credit_note,
     WriteOff.KIND: _invoice_of,
     PaymentReversal.KIND: _reversal,
     Period.KIND: _on("ledger-close", Period),

@@ -14,7 +14,7 @@ from engagements import closing
 from engagements.billing import (
     bank_imports,
     charge_invoices,
-    credit_notes,
+    credit_note_drafts,
     csv_confirmations,
     invoices,
     payments,
@@ -79,7 +79,8 @@ STEPS = (
     Step(invoices.set_purchase_order, FINANCE),
     Step(invoices.discard, FINANCE),
     Step(invoices.issue, FINANCE),
-    Step(credit_notes.credit, FINANCE),
+    Step(credit_note_drafts.draft, FINANCE),
+    Step(credit_note_drafts.issue, FINANCE, "credit_note.same_person"),
     Step(charges.propose_repeat, FINANCE),
     Step(charges.propose_maintenance, FINANCE),
     Step(charges.approve, FINANCE, "charge.same_person"),

@@ -145,7 +145,7 @@ def create_proposal(
     validation.save_validated(settlement)
     postings.settlement_proposed(settlement)
     reopen(engagement, reason="a further settlement was proposed", by=by)
-    _credit(settlement, figures.credits.cancelled, None)
+    _credit(settlement, figures.credits.cancelled)
     for milestone in figures.void:
         milestone.state = Milestone.State.VOID
         milestone.save(update_fields=["state"])
@@ -164,12 +164,11 @@ def create_proposal(
     return settlement
 
 
-def _credit(settlement: Settlement, planned: Iterable[PlannedCredit], by: User | None) -> None:
+def _credit(settlement: Settlement, planned: Iterable[PlannedCredit]) -> None:
     for credit in planned:
         note = credit_notes.credit(
             invoice=credit.invoice,
             reason=f"{settlement.get_reason_display()}.",
-            by=by,
             lines=credit.parts,
         )
         settlement.credit_notes.add(note)
@@ -242,7 +241,7 @@ def approve(*, settlement: Settlement, by: User) -> Settlement:
     row.approved_by, row.approved_at = by, timezone.now()
     summary = f"Approved: {outcome_text(row)}.{payout_text(row, engagement)}"
     advance(row, engagement, State.APPROVED, summary, by)
-    _credit(row, (*figures.credits.cancelled, *figures.credits.refunded), by)
+    _credit(row, (*figures.credits.cancelled, *figures.credits.refunded))
     postings.settlement_approved(row)
     return row
 

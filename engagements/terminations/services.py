@@ -170,10 +170,10 @@ def undo(
     charge = engagement.charges.get(kind__in=Charge.TERMINATIONS, state=State.APPROVED)
     event = engagement.events.filter(verb="engagement.terminated").order_by("position").last()
     voided = event.changes["voided_milestones"] if event else []
-    charge.invoices.filter(state=Invoice.State.DRAFT).delete()
+    charge.invoices.filter(kind=Invoice.Kind.INVOICE, state=Invoice.State.DRAFT).delete()
     for invoice in charge.invoices.filter(kind=Invoice.Kind.INVOICE).order_by("pk"):
         if credit_notes.credited_net(invoice) < invoice.net:
-            credit_notes.credit(invoice=invoice, reason=UNDONE, by=None)
+            credit_notes.credit(invoice=invoice, reason=UNDONE)
     charge.engagement = charge.contract_version.engagement = engagement
     charges.end(charge, UNDONE, by)
     for milestone in Milestone.objects.filter(pk__in=voided, state=Milestone.State.VOID):

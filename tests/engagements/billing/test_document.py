@@ -115,9 +115,7 @@ def test_a_line_of_an_earlier_contract_version_names_it(world: World, issued: Is
 
 def test_a_credit_note_names_what_it_corrects(world: World, issued: Issue) -> None:
     invoice = issued_invoice(world)
-    note = credit_notes.credit(
-        invoice=invoice, net=D("6000"), reason="The audit was free.", by=world.finance
-    )
+    note = credit_notes.credit(invoice=invoice, net=D("6000"), reason="The audit was free.")
     paper = issued("credit_note", f"invoice:{note.pk}")
     text = words(paper)
     assert invoice.reference in text
@@ -179,7 +177,7 @@ def test_a_draft_has_no_document(world: World) -> None:
 
 def test_what_is_issued_is_due_until_it_has_its_document(world: World) -> None:
     invoice = issued_invoice(world)
-    note = credit_notes.credit(invoice=invoice, reason="Wrong.", by=world.finance)
+    note = credit_notes.credit(invoice=invoice, reason="Wrong.")
     assert list(registry.kind_of("invoice").due()) == [subject_of(invoice)]
     assert list(registry.kind_of("credit_note").due()) == [subject_of(note)]
     documents.issue(kind="invoice", subject=f"invoice:{invoice.pk}")

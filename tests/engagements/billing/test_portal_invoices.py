@@ -38,9 +38,7 @@ def test_before_the_first_invoice_there_is_none(client: Client) -> None:
 def test_the_customer_sees_invoices_credit_notes_and_the_balance(client: Client) -> None:
     story = stories.underway()
     second = stories.invoiced(story, 2)
-    note = credit_notes.credit(
-        invoice=second, net=Decimal(500), reason="A week late.", by=story.finance
-    )
+    note = credit_notes.credit(invoice=second, net=Decimal(500), reason="A week late.")
     document = documents.issue(kind="invoice", subject=f"invoice:{second.pk}")
     page = shown(client, story)
     for text in (story.invoice.reference, second.reference, note.reference, "A week late."):

@@ -38,7 +38,7 @@ def one_of_each(world: World, number: int) -> None:
     payments.record(
         invoice=invoice, amount=Decimal(100), received_on=today(), reference="P", by=world.finance
     )
-    credit_notes.credit(invoice=invoice, net=Decimal(100), reason="Late.", by=world.finance)
+    credit_notes.credit(invoice=invoice, net=Decimal(100), reason="Late.")
     invoices.draft(milestones=[audit], by=world.finance)
     entries = statement((f"{number}.00", invoice.reference), ("7.00", f"unknown {number}"))
     bank_imports.import_file(filename="bank.xml", content=entries, by=world.finance)

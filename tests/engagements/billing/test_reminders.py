@@ -80,7 +80,7 @@ def test_an_invoice_paid_meanwhile_is_not_reminded(
 
 def test_a_reminder_states_the_open_amount(world: World, invoice: Invoice, on_day: OnDay) -> None:
     assert invoice.due_on is not None
-    credit_notes.credit(invoice=invoice, net=Decimal(2000), reason="Late.", by=world.finance)
+    credit_notes.credit(invoice=invoice, net=Decimal(2000), reason="Late.")
     on_day(invoice.due_on + days(7))
     remind_all()
     assert Reminder.objects.get().open_amount == Decimal("11900.00")

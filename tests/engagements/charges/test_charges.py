@@ -132,7 +132,7 @@ def test_a_charge_is_billed_once_by_an_invoice_of_its_own(world: World) -> None:
         world.pay(milestone)
         world.pay(contract.milestones.get(position=4))
         closing.close(engagement=contract.engagement, by=world.finance)
-    credit_notes.credit(invoice=invoice, reason="Wrong.", by=world.finance)
+    credit_notes.credit(invoice=invoice, reason="Wrong.")
     assert balance(contract, "charge_revenue") == 0
     assert list(charge_invoices.charges_to_bill()) == [Charge.objects.get(pk=charge.pk)]
     with declined("closing.charge_open"):
@@ -154,7 +154,7 @@ def test_an_overpaid_charge_does_not_touch_the_fee(world: World) -> None:
         invoice=invoice, to=other, amount=Decimal(310), reference="M-1", by=world.finance
     )
     assert balance_of(invoice).open_amount == 0
-    credit_notes.credit(invoice=other, reason="x", by=world.finance)
+    credit_notes.credit(invoice=other, reason="x")
     now = positions_of(contract.engagement, "EUR").balances
     assert fee["refund_liability"] == now["refund_liability"] == 0
     assert balance(contract, "charge_revenue") == -1000

@@ -33,7 +33,7 @@ def test_payments_before_an_amendment_are_refunded_too(world: World) -> None:
 def test_what_was_credited_is_not_asked_for_again_by_an_amendment(world: World) -> None:
     contract = world.active()
     invoice = world.invoice(contract.milestones.get(position=1))
-    credit_notes.credit(invoice=invoice, reason="For the delay.", by=world.finance)
+    credit_notes.credit(invoice=invoice, reason="For the delay.")
     new = repriced(world, contract)
     assert new.previously_released == Decimal("18000")
     assert sum(row.amount for row in new.milestones.all()) == Decimal("42000")

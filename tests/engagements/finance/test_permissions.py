@@ -93,6 +93,7 @@ def actions(story: Story) -> list[str]:
         reverse("bank-match", args=[bank_line(story).pk]),
         reverse("invoice-issue", args=[draft]),
         reverse("invoice-discard", args=[draft]),
+        reverse("credit-note-issue", args=[draft]),
         reverse("invoice-purchase-order", args=[draft]),
         reverse("invoice-credit", args=[invoice]),
         reverse("payment-record", args=[invoice]),

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from engagements.billing import (
+    credit_note_drafts,
     line_proposals,
     payments,
     reconciliation,
@@ -59,6 +60,9 @@ def test_every_approval_waits_in_the_queue_and_is_mailed(client: Client, world: 
     )
     assert mailed(world, "finance:") == {world.controller.email}
     Mail.objects.all().delete()
+    note = credit_note_drafts.draft(invoice=invoice, net=D(60), reason="x", by=world.finance)
+    assert mailed(world, "finance:") == {world.controller.email}
+    Mail.objects.all().delete()
     payment = payments.record(
         invoice=invoice, amount=D(9), received_on=today(), reference="P", by=world.finance
     )
@@ -77,6 +81,7 @@ def test_every_approval_waits_in_the_queue_and_is_mailed(client: Client, world: 
     assert mailed(world, "finance:") == {world.controller.email}
     urls = [
         reverse("invoice", args=[invoice.pk]),
+        reverse("invoice", args=[note.pk]),
         reverse("reversal", args=[reversal.pk]),
         reverse("payment-record", args=[invoice.pk]),
         reverse("ledger-close"),

@@ -45,7 +45,7 @@ def test_vat_figures_are_the_documents_and_agree_with_the_ledger(
     client: Client, world: World
 ) -> None:
     invoice = world.invoice(world.active().milestones.get(position=1))
-    credit_notes.credit(invoice=invoice, net=D(1000), reason="Agreed.", by=world.finance)
+    credit_notes.credit(invoice=invoice, net=D(1000), reason="Agreed.")
     loss = write_offs.propose(
         invoice=invoice, kind="bad_debt", amount=D(119), reason="Insolvent.", by=world.finance
     )

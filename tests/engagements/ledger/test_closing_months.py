@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.billing import invoices, write_offs
+from engagements.billing import credit_note_drafts, invoices, write_offs
 from engagements.finance import closing_checklist
 from engagements.ledger import periods, posting
 from engagements.ledger.models import Account
@@ -38,6 +38,7 @@ def test_a_checklist_counts_the_items_of_its_month_and_earlier_ones(world: World
     write_offs.propose(
         invoice=invoice, kind="bad_debt", amount=Decimal(900), reason="x", by=world.finance
     )
+    credit_note_drafts.draft(invoice=invoice, net=Decimal(100), reason="x", by=world.finance)
     csv(world, ("5.00", "unknown"))
     world.paid_beyond(invoice, Decimal(100), "keyed")
     this_month = timezone.localdate().replace(day=1)

@@ -100,11 +100,11 @@ def test_a_credited_order_is_billed_again_or_waived(world: World) -> None:
     invoices.issue(invoice=invoice, by=world.finance)
     with declined("invoice.order_not_due"):
         invoices.draft_order(order=order, by=world.finance)
-    credit_notes.credit(invoice=invoice, reason="Agreed", net=Decimal(1000), by=world.finance)
+    credit_notes.credit(invoice=invoice, reason="Agreed", net=Decimal(1000))
     # The part that was credited is waived; the order is not billed in full once more.
     with declined("invoice.order_billed"):
         invoices.draft_order(order=order, by=world.finance)
-    credit_notes.credit(invoice=invoice, reason="Wrong address", by=world.finance)
+    credit_notes.credit(invoice=invoice, reason="Wrong address")
     assert unbilled(order) == 6000
     again = invoices.draft_order(order=order, by=world.finance)
     audits.waive(audit=order.engagement.audit, reason="Goodwill", by=world.finance)

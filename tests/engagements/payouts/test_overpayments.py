@@ -226,7 +226,7 @@ def test_an_engagement_is_not_closed_over_money_that_is_too_much(world: World) -
 
 def test_what_was_credited_after_it_was_paid_is_too_much(world: World) -> None:
     invoice = world.overpaid(D("0"))
-    credit_notes.credit(invoice=invoice, net=D("1000"), reason="Agreed.", by=world.finance)
+    credit_notes.credit(invoice=invoice, net=D("1000"), reason="Agreed.")
     complete_refund(world, invoice, D("1190"))
     connection.check_constraints()
     assert balance_of(invoice).open_amount == 0

@@ -13,7 +13,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.billing import csv_confirmations, payments, reversals, write_offs
+from engagements.billing import (
+    credit_note_drafts,
+    csv_confirmations,
+    payments,
+    reversals,
+    write_offs,
+)
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.charges import services as charges
@@ -121,6 +127,7 @@ def _proposed(world: World, owner: User) -> tuple[Steps, periods.Period]:
     grant = grants.confirm(grant=grants.propose(user=world.nobody, by=world.admin), by=owner)
     file = csv(world, ("5.00", "x"), by=owner)
     charge = maintenance(world, maintained(world), by=owner)
+    note = credit_note_drafts.draft(invoice=over, net=Decimal(2000), reason="x", by=owner)
     return {
         file.subject: lambda by: csv_confirmations.confirm(bank_import=file, by=by),
         refund.subject: lambda by: overpayment_refunds.send(refund=refund, by=by),
@@ -130,6 +137,7 @@ def _proposed(world: World, owner: User) -> tuple[Steps, periods.Period]:
         reversal.subject: lambda by: reversals.approve(reversal=reversal, by=by),
         month.subject: lambda by: periods.approve(period=month, checklist=[], by=by),
         grant.subject: lambda by: grants.confirm(grant=grant, by=by),
+        note.subject: lambda by: credit_note_drafts.issue(note=note, by=by),
     }, month
 
 

@@ -11,7 +11,8 @@ from decimal import Decimal
 
 import pytest
 
-from engagements.billing import credit_notes, reconciliation, reversals, write_offs
+from engagements.billing import credit_note_drafts, reconciliation, reversals, write_offs
+from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.billing.write_off_models import WriteOff
@@ -47,6 +48,17 @@ def corrections(world: World) -> dict[str, Correction]:
     line = imported(world, statement(("900.00", "unknown"))).lines.get()
     last = (today().replace(day=1) - days(1)).replace(day=1)
     closed = closed_month(world, (last - days(1)).replace(day=1))
+    notes = Invoice.objects.filter(kind="credit_note")
+    credits: Steps = {
+        "credit": lambda by: credit_note_drafts.draft(
+            invoice=invoice,
+            net=Decimal(1000),
+            reason="x",
+            expected_credited=Decimal(0),
+            by=by,
+        ),
+        "issue credit note": lambda by: credit_note_drafts.issue(note=notes.latest("pk"), by=by),
+    }
     return {
         "write-off": Correction(
             {
@@ -57,6 +69,15 @@ def corrections(world: World) -> dict[str, Correction]:
                 ),
             },
             lambda: sum(row.amount for row in WriteOff.objects.filter(state="posted")) > 50,
+        ),
+        "credit note": Correction(
+            credits
+            | {
+                "credit a part": lambda by: credit_note_drafts.draft(
+                    invoice=invoice, net=Decimal(40), reason="x", by=by
+                )
+            },
+            lambda: sum(note.gross for note in notes.filter(state="issued")) > 50,
         ),
         "reversal": Correction(
             {
@@ -98,13 +119,7 @@ def corrections(world: World) -> dict[str, Correction]:
                 "assign line": lambda by: reconciliation.assign(
                     line=line, parts=[(invoice, line.amount)], by=by
                 ),
-                "credit": lambda by: credit_notes.credit(
-                    invoice=invoice,
-                    net=Decimal(1000),
-                    reason="x",
-                    expected_credited=Decimal(0),
-                    by=by,
-                ),
+                **credits,
                 "propose refund": lambda by: overpayment_refunds.propose(
                     invoice=invoice, amount=Decimal(1), by=by
                 ),

@@ -11,7 +11,7 @@ import pytest
 
 from engagements.billing import (
     bank_imports,
-    credit_notes,
+    credit_note_drafts,
     csv_confirmations,
     invoices,
     payments,
@@ -77,9 +77,13 @@ def every_operation(world: World) -> Iterator[tuple[str, Act]]:
     # The amount expected to be credited tells a retry from another credit note.
     yield (
         "credit invoice",
-        lambda: credit_notes.credit(
+        lambda: credit_note_drafts.draft(
             invoice=credited, reason="Agreed.", by=world.finance, expected_credited=Decimal(0)
         ),
+    )
+    yield (
+        "issue credit note",
+        lambda: credit_note_drafts.issue(note=credited.credit_notes.get(), by=world.controller),
     )
 
 

@@ -41,6 +41,7 @@ REACHED = (
     "pay back",
     "credit all",
     "credit half",
+    "issue credit note",
     "conclude run",
     "accept handover",
     "propose further",

@@ -102,7 +102,7 @@ def life(world: World) -> Engagement:
     settlement = contract.settlements.get()
     settlements.approve(settlement=settlement, by=world.finance)
     invoice = contract.engagement.invoices.filter(kind="invoice")[0]
-    note = credit_notes.credit(invoice=invoice, reason="Nothing was earned.", by=world.finance)
+    note = credit_notes.credit(invoice=invoice, reason="Nothing was earned.")
     settlement.credit_notes.add(note)
     Document.objects.create(
         engagement=contract.engagement,

@@ -10,7 +10,7 @@ from decimal import Decimal
 from django.db import IntegrityError, ProgrammingError, connection
 from psycopg.errors import InsufficientPrivilege
 
-from engagements.billing import payments, reversals
+from engagements.billing import credit_note_drafts, payments, reversals
 from engagements.finance import grants
 from engagements.ledger import periods
 from engagements.payouts import overpayment_refunds, refund_accounts
@@ -21,6 +21,17 @@ from tests.engagements.proofs.test_stealing import IBAN, Scene, propose_write_of
 from tests.engagements.world import World, closed_month, today, undone
 
 OTHER_IBAN = "DE89370400440532013000"
+# Number the draft of a credit note, as issued by a person.
+_ISSUE_NOTE = (
+    "INSERT INTO engagements_counter (series, year, last)"
+    " VALUES ('CN', extract(year FROM now()), 0) ON CONFLICT DO NOTHING;"
+    "UPDATE engagements_counter SET last = last + 1 WHERE series = 'CN';"
+    "UPDATE engagements_invoice SET state = 'issued', series = 'CN', year = counter.year,"
+    " number = counter.last, reference = 'CN-stolen', issued_on = current_date,"
+    " issued_at = now(), frozen = '[]', issued_by_id = %s"
+    " FROM engagements_counter counter WHERE counter.series = 'CN'"
+    " AND engagements_invoice.id = {note}"
+)
 # The code of the refusal, and the statement.
 ATTACKS = (
     (
@@ -133,6 +144,13 @@ ATTACKS = (
         "UPDATE engagements_writeoff SET state = 'posted', decided_at = now(),"
         " approved_by_id = {consultant}",
     ),
+    ("invoice.finance", _ISSUE_NOTE % "{consultant}"),
+    ("invoice.issued_by_another", _ISSUE_NOTE % "{thief}"),
+    ("invoice.issued_by_another", _ISSUE_NOTE % "NULL"),
+    (
+        "invoice.identity",
+        "UPDATE engagements_invoice SET drafted_by_id = {controller} WHERE id = {note}",
+    ),
     (
         "write_off_limit_is_low",
         'INSERT INTO engagements_writeoff (invoice_id, kind, amount, "limit", reason, state,'
@@ -165,6 +183,7 @@ def test_raw_sql_as_the_site_s_role_moves_no_money_for_one_person(world: World) 
     )
     unpaid = world.invoice(world.active().milestones.get(position=1))
     propose_write_off(unpaid, "500", thief)
+    note = credit_note_drafts.draft(invoice=unpaid, net=Decimal(900), reason="x", by=thief)
     periods.propose(month=today().replace(year=2025, day=1), checklist=[], note="", by=thief)
     reversals.propose(
         payment=scene.second, cause="mistyped", reason="x", dated_on=today(), by=thief
@@ -178,6 +197,7 @@ def test_raw_sql_as_the_site_s_role_moves_no_money_for_one_person(world: World) 
     names = {
         "statement": bank_file.pk,
         "thief": thief.pk,
+        "note": note.pk,
         "approval": f"approved_by_id = {thief.pk}, decided_at = now()",
         "file": scene.file.pk,
         "line": scene.file.lines.get().pk,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engagements.billing import credit_notes, invoices, payments, reversals, write_offs
+from engagements.billing import credit_note_drafts, invoices, payments, reversals, write_offs
 from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
@@ -144,8 +144,9 @@ class InvoiceActions(Actions):
         which=WHICH,
         share=["all", "half", "unit"],
         bill_again=[True, False],
+        by=["controller", "controller", "finance"],
     )
-    def credit(self, which: int, share: str, bill_again: bool) -> None:
+    def credit(self, which: int, share: str, bill_again: bool, by: str) -> None:
         row = self.invoice(which)
         if row is None:
             return
@@ -154,9 +155,9 @@ class InvoiceActions(Actions):
         is_late = Settlement.objects.filter(
             contract_version__engagement=self.engagement, state="paid"
         ).exists()
-        done = self.ask(
+        note = self.ask(
             f"credit {share}",
-            lambda: credit_notes.credit(
+            lambda: credit_note_drafts.draft(
                 invoice=row,
                 reason="Agreed.",
                 net=net,
@@ -164,7 +165,16 @@ class InvoiceActions(Actions):
                 bill_again=bill_again and net is None,
             ),
         )
-        if done and is_late:
+        if note and note.state == "draft":
+            person = getattr(self.world, by)
+            draft = note
+            note = self.ask(
+                "issue credit note",
+                lambda: credit_note_drafts.issue(note=draft, by=person),
+                twice=True,
+            )
+            assert note is None or by == "controller"
+        if note and is_late:
             self.granted["credit after a settlement"] += 1
 
     @request(

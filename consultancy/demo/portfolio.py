@@ -83,7 +83,7 @@ def build(users: DemoUsers) -> list[Engagement]:
     _work(active, users)
     with days_ago(DAYS_AGO):
         offered = _offered(
-            scenarios.OFFERED, users, document=_sealed_in("moe_routing/records/h200")
+            scenarios.OFFERED, users, document=_sealed_in("paged_decode/records/h200")
         )
         redirected = _audited(scenarios.REDIRECTED, users)
         scoping = _scoping(users)

@@ -20,6 +20,7 @@ from consultancy.demo.users import create_customer, create_staff
 from consultancy.demo.waiting import Deadline
 from consultancy.environment import Environment
 from engagements.audit.contract_basis import fitting_libraries
+from engagements.audit.models import Finding
 from engagements.billing.balances import overdue_invoices
 from engagements.billing.bank_models import BankLine
 from engagements.billing.queries import engagements_to_bill
@@ -28,6 +29,7 @@ from engagements.engagement.models import Stage
 from engagements.evidence.models import Evidence
 from engagements.ledger.models import Leg
 from engagements.people.models import Membership
+from engagements.runs.models import EngagementRun
 from engagements.settlements.models import Settlement
 from engagements.workbench import opening
 from tests.engagements import evidence_world
@@ -57,6 +59,20 @@ def test_the_portfolio_has_an_engagement_in_every_stage(
     assert legs.aggregate(Sum("amount"))["amount__sum"] == -sum(row.amount for row in waiting)
     treatments = set(ContractVersion.objects.values_list("tax_treatment", flat=True))
     assert treatments == {ContractVersion.TaxTreatment.REVERSE_CHARGE}
+    # The audits expect no more than the shares of time allow, and no less than was measured.
+    for engagement in built:
+        findings = {
+            each.check_name: each for each in Finding.objects.filter(audit__engagement=engagement)
+        }
+        if not findings:
+            continue
+        share = float(findings["hot"].value.rstrip("%")) / 100
+        expected = float(findings["worth"].value.rstrip("×"))
+        assert expected <= 1 / (1 - share) * 1.05
+        measured = EngagementRun.objects.filter(engagement=engagement, run__record__isnull=False)
+        assert not measured.filter(run__record__ratio__gte=expected).exists()
+    offered = ContractVersion.objects.get(engagement=built[2])
+    assert offered.target == 2
     # Everyone has a button, with what to try, and opens the pages of their role.
     front = client.get("/").content.decode()
     for member in Membership.objects.select_related("user"):

@@ -72,6 +72,8 @@ def run_row(run: EngagementRun) -> RunRow:
 def shown(estimate: Estimate) -> str:
     """The speed-up that a run shows."""
     if estimate.verdict in (Verdict.MET, Verdict.MISSED):
+        if estimate.low < 1 < estimate.high:
+            return "The measurement does not show which of both sides is faster."
         return meaning(estimate.ratio)
     if estimate.verdict == Verdict.INCONCLUSIVE:
         return (

@@ -16,7 +16,7 @@ from engagements.documents.registry import Subject
 from engagements.documents.render import markup
 from engagements.runs import attempts, estimates
 from engagements.runs.explanations import explain
-from engagements.runs.measured import measured_words
+from engagements.runs.measured import meaning, measured_words, shown
 from engagements.runs.models import EngagementRun
 from engagements.runs.outcomes import FAILED, Situation, outcome_of
 from tests.engagements import story as stories
@@ -49,12 +49,12 @@ def test_the_portal_and_the_report_say_what_every_row_does(
     summary = run.run.record.summary
     client.force_login(story.viewer)
     contexts: Any = client.get(reverse("portal-run", args=[story.reference, run.pk])).context
-    shown = {**contexts[0].flatten(), "pictures": []}
+    context = {**contexts[0].flatten(), "pictures": []}
     report = registry.kind_of("benchmark_report").compose(Subject("run", run.pk))
     # Without its pictures and tables, which no outcome changes and which take most of the time.
     plain = {**report.context, "pictures": {}, "roofline": None}
     explained = explain(run, summary)
-    assert (shown["explained"], report.context["verdict"]) == (explained, explained)
+    assert (context["explained"], report.context["verdict"]) == (explained, explained)
     rows = distinct()
     assert len(rows) > 40
     for row in rows:
@@ -67,8 +67,17 @@ def test_the_portal_and_the_report_say_what_every_row_does(
             "verdict_label": words.headline,
             "measured": measured_words(estimate),
         }
-        portal_text = unescape(render_to_string("runs/_portal_run.html", {**shown, **portal}))
+        portal_text = unescape(render_to_string("runs/_portal_run.html", {**context, **portal}))
         printed = markup(replace(report, context={**plain, "verdict": words}))
         for text in (portal_text, unescape(printed)):
             assert outcome.headline in text, row
             assert outcome.text in text, row
+
+
+def test_no_gain_is_claimed_where_the_interval_contains_equal_speed() -> None:
+    run = stories.measured(stories.in_force(attempts=3), 1.1)
+    estimate = estimates.estimate_of(EngagementRun.objects.get(pk=run.pk))
+    assert estimate is not None
+    clear, unclear = replace(estimate, low=1.05, high=1.2), replace(estimate, low=0.7, high=1.6)
+    assert shown(clear) == meaning(estimate.ratio)
+    assert shown(unclear) not in ("", meaning(estimate.ratio))

@@ -7,7 +7,7 @@ towards its lines in order. The functions read `milestone.contract_version` and 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -163,6 +163,12 @@ def outstanding(milestone: Milestone) -> Decimal:
     if milestone.state != Milestone.State.BILLED or line is None:
         return NOTHING
     return max(owed(line) - received(milestone), NOTHING)
+
+
+def paid_milestones(milestones: Iterable[Milestone]) -> set[int]:
+    """The keys of the milestones that are billed and fully paid."""
+    billed = (each for each in milestones if each.state == Milestone.State.BILLED)
+    return {each.pk for each in billed if not outstanding(each)}
 
 
 def invoice_line(milestone: Milestone) -> InvoiceLine | None:

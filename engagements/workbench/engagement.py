@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engagements import access, closing
 from engagements.access import actor, may_act
+from engagements.billing.milestones import paid_milestones
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, errors_shown, show_error
 from engagements.documents import failures
 from engagements.engagement.forms import EditForm, ReasonForm
@@ -129,6 +130,7 @@ def _page(
     context = {
         "engagement": summary.engagement,
         "summary": summary,
+        "paid_milestones": paid_milestones(summary.milestones),
         "next": _offered(next_step(summary), request),
         "steps": steps(summary),
         "run_rows": run_rows,

@@ -200,3 +200,11 @@ def test_links_to_finance_are_shown_with_permission_only(client: Client, world: 
     for person in (world.finance, world.admin):
         client.force_login(person)
         assert url in page_of(client, contract.engagement)
+
+
+def test_the_page_says_which_milestones_are_paid(client: Client, world: World) -> None:
+    contract = world.met()
+    client.force_login(world.consultant)
+    shown = client.get(reverse("engagement", args=[contract.engagement.reference])).context
+    paid = contract.milestones.order_by("position")[:2]
+    assert shown["paid_milestones"] == {each.pk for each in paid}

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engagements import access
 from engagements.access import actor
+from engagements.benchmark.services import STAGES as BENCHMARK_STAGES
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import errors_shown
@@ -78,6 +79,7 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     page = _page(engagement)
     can_sign = access.may_sign(request.user, engagement.customer)
+    may_bring = engagement.stage in BENCHMARK_STAGES
     context = {
         "page": page,
         "engagement": engagement,
@@ -96,6 +98,8 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
         "settlement_text": settlement_text(page.settlement) if page.settlement else None,
         "measured": measured_words(page.measured) if page.measured else None,
         "runs": [run_row(run) for run in page.runs],
+        "may_bring_benchmark": may_bring,
+        "shows_benchmark": may_bring or engagement.benchmark_versions.exists(),
         "requests": [
             (row, paused_from(row))
             for row in engagement.cooperation_requests.all()

@@ -129,6 +129,9 @@ def test_a_run_under_way_can_be_watched(client: Client) -> None:
 
 def test_a_met_target_asks_for_the_handover(client: Client) -> None:
     story = stories.met()
+    # The time to bring a benchmark is over.
+    bring = reverse("portal-benchmark", args=[story.reference])
+    assert bring not in shown_to(client, story).content.decode()
     url = reverse("portal-handover", args=[story.reference])
     for delivered, whose in ((False, US), (True, YOU)):
         if delivered:
@@ -167,7 +170,7 @@ def test_a_page_takes_as_many_queries_with_ten_milestones_as_with_one(
 ) -> None:
     story = stories.met()
     client.force_login(story.viewer)
-    with django_assert_max_num_queries(38):
+    with django_assert_max_num_queries(39):
         client.get(reverse("portal-engagement", args=[story.reference]))
 
 

@@ -241,6 +241,8 @@ def test_the_pages_of_a_write_off(client: Client, world: World) -> None:
     invoice = short_of(world, "100.00")
     client.force_login(world.finance)
     url = reverse("write-off", args=[invoice.pk])
+    page = client.get(reverse("invoice", args=[invoice.pk])).content.decode()
+    assert f'href="{url}"' in page
     assert client.get(url).status_code == 200
     sent = {"kind": "bad_debt", "amount": "100.00", "reason": "Insolvent."}
     assert client.post(url, sent | {"amount": "100.01"}).status_code == 422
@@ -253,5 +255,7 @@ def test_the_pages_of_a_write_off(client: Client, world: World) -> None:
     assert reverse("write-off-void", args=[row.pk]) in page
     client.post(reverse("write-off-approve", args=[row.pk]))
     assert WriteOff.objects.get().state == "posted"
+    page = client.get(reverse("invoice", args=[invoice.pk])).content.decode()
+    assert f'href="{url}"' not in page
     client.post(reverse("write-off-void", args=[row.pk]), {"reason": "No."})
     assert WriteOff.objects.get().state == "posted"

@@ -65,6 +65,13 @@ def test_the_calculation_is_shown_line_by_line(client: Client, story: Story) -> 
         assert shown in page, shown
 
 
+def test_no_tax_has_no_sign(client: Client, world: World) -> None:
+    contract = world.missed(tax_treatment="exempt", tax_rate_percent=Decimal(0), tax_note="Exempt.")
+    page = page_of(client, contract.settlements.get(), world.finance)
+    assert ">0.00<" in page
+    assert "−0.00" not in page
+
+
 def test_from_proposed_to_paid_each_step_sent_twice_counts_once(
     client: Client, story: Story
 ) -> None:

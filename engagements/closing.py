@@ -19,6 +19,7 @@ from engagements.charges.models import LIVE, Charge
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
+from engagements.contracts.milestones.handovers import newest_verb
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.versions import contract_in_force, open_acceptance_run
@@ -110,6 +111,8 @@ def close(*, engagement: Engagement, by: User) -> Engagement:
         _require_paid(row)
     else:
         _require_settled(row)
+    if row.stage == Stage.MET:
+        _require_handed_over(row)
     _require_balanced(row)
     events.record(
         engagement=row,
@@ -195,6 +198,14 @@ def _require_no_open_refund(engagement: Engagement) -> None:
         raise ApplicationError(
             f"A refund of {refund.invoice.reference} is open: complete or void it first.",
             code="closing.refund_open",
+        )
+
+
+def _require_handed_over(engagement: Engagement) -> None:
+    if newest_verb(engagement) != "handover.accepted":
+        raise ApplicationError(
+            "The handover is not accepted yet. Hand over the deliverables first.",
+            code="closing.handover_open",
         )
 
 

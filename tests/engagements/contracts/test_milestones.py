@@ -2,12 +2,14 @@
 
 from decimal import Decimal
 
+from engagements import closing
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.milestones import handovers
 from engagements.contracts.milestones import services as milestones
 from engagements.contracts.milestones.conditions import CONDITIONS
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
+from engagements.engagement.models import Stage
 from engagements.event_log import events
 from tests.engagements.world import World
 from tests.errors import declined
@@ -43,13 +45,16 @@ def test_there_is_no_handover_before_the_target_is_met(world: World) -> None:
 
 def test_a_handover_without_a_milestone_is_accepted_too(world: World) -> None:
     only = [MilestoneDraft("All", Decimal("48000"), "signed")]
-    engagement = world.met(paid=0, milestones=only).engagement
+    engagement = world.met(paid=1, milestones=only).engagement
+    with declined("closing.handover_open"):
+        closing.close(engagement=engagement, by=world.consultant)
     handovers.hand_over(engagement=engagement, by=world.consultant)
     for _ in range(2):
         milestones.accept_handover(engagement=engagement, by=world.signatory)
     assert engagement.events.filter(verb="handover.accepted").count() == 1
     with declined("milestone.no_handover"):
         handovers.hand_over(engagement=engagement, by=world.consultant)
+    assert closing.close(engagement=engagement, by=world.consultant).stage == Stage.CLOSED
 
 
 def test_every_condition_is_declared() -> None:

@@ -91,7 +91,7 @@ WINDOWED_SKIP = Scenario(
     customer=SLIDEWELL,
     title="Sliding-window attention with skips for long documents",
     workload=(
-        "A long-document reader whose attention covers a window of recent tokens and every 64th "
+        "A long-document reader whose attention covers a window of recent tokens and every 32nd "
         "token before it. The variant is part of the model and is not negotiable."
     ),
     operator="windowed_skip_attention",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allauth.account.internal.flows.login import record_authentication
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth import login
@@ -20,10 +21,14 @@ def is_enabled() -> bool:
 
 @require_POST
 def sign_in(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sign in as a person of the demonstration, without a password."""
+    """Sign in as a person of the demonstration, without a password.
+
+    It counts as a password just entered, so that a visitor may sign and approve, too.
+    """
     _require_demo()
     user = get_object_or_404(User, pk=pk, is_active=True)
     login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+    record_authentication(request, user, method="password", reauthenticated=True)
     # allauth lists the sessions that it signs in itself.
     UserSession.objects.create_from_request(request)
     return redirect("home")

@@ -81,6 +81,9 @@ def test_the_portfolio_has_an_engagement_in_every_stage(
         response = client.post(reverse("demo-sign-in", args=[user.pk]), follow=True)
         assert response.redirect_chain[-1][0] == reverse(page)
         assert response.status_code == 200
+    # The button counts as a password: finance approves without knowing one.
+    approve = reverse("settlement-approve", args=[Settlement.objects.get().pk])
+    assert "reauthenticate" not in client.post(approve).headers.get("Location", "")
 
 
 class ReadingHere(Deadline):

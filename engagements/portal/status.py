@@ -223,7 +223,7 @@ def headline(page: PortalEngagement) -> str:
         Stage.SCOPING: "We are scoping your workload.",
         Stage.AUDITING: "The audit is in progress. There is no contract yet.",
         Stage.AUDITED: "The audit is delivered.",
-        Stage.OFFERED: "A contract is ready for your signature.",
+        Stage.OFFERED: "A contract is offered. It takes effect once both parties have signed.",
         Stage.CANCELLED: "The engagement was cancelled.",
     }.get(Stage(stage), "Work is in progress.")
 

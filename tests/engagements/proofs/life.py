@@ -7,6 +7,7 @@ and whatever is granted twice changes nothing the second time.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -35,7 +36,9 @@ RATES = (Decimal(19), Decimal("7.25"))
 NO_TAX = {"tax_treatment": "zero", "tax_rate_percent": Decimal(0), "tax_note": "Zero rate."}
 # How far an engagement has come before anything is drawn.
 STARTS = ("drafted", "in force", "paid", "met", "missed", "approved", "settled")
-OFTEN = ("in force", "paid", "in force", *STARTS, "ordered")
+# How far those go that begin with a charge.
+WITH_CHARGE = {"noticed": "in force", "terminated": "paid", "handed over": "met"}
+OFTEN = ("in force", "paid", "in force", *STARTS, *WITH_CHARGE, "ordered")
 
 
 @st.composite
@@ -70,6 +73,17 @@ def terms(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+def with_charge(figures: dict[str, Any]) -> dict[str, Any]:
+    """The terms with what a charge needs: maintenance, a handover, an end by convenience."""
+    last = replace(figures["milestones"][-1], condition="handover")
+    return {
+        **figures,
+        "convenience": True,
+        "maintenance_fee": 1000 * money.minor_unit(figures["currency"]),
+        "milestones": [*figures["milestones"][:-1], last],
+    }
+
+
 class Life(ContractActions, RunActions, InvoiceActions, ChargeActions, BankActions):
     """One engagement, and everybody who may ask something of it."""
 
@@ -83,7 +97,9 @@ class Life(ContractActions, RunActions, InvoiceActions, ChargeActions, BankActio
             self.stage = self.engagement.stage
             return
         self.engagement = Engagement.objects.get(pk=self.audited[figures["currency"]].pk)
-        far = STARTS.index(start)
+        if start in WITH_CHARGE:
+            self.figures = with_charge(figures)
+        far = STARTS.index(WITH_CHARGE.get(start, start))
         self.draft()
         if far >= STARTS.index("in force"):
             self.offer()
@@ -93,11 +109,20 @@ class Life(ContractActions, RunActions, InvoiceActions, ChargeActions, BankActio
             self.bill(3, 0)
             self.pay(0, "all", 0)
         if far >= STARTS.index("met"):
-            self.measure("met" if start == "met" else "missed")
+            self.measure("met" if start in ("met", "handed over") else "missed")
         if far >= STARTS.index("approved"):
             self.approve("finance", 0)
         if far >= STARTS.index("settled"):
             self.move_money("paid", 0)
+        if start in ("noticed", "terminated"):
+            self.terminate(True)
+            self.pass_days(7)
+        if start == "terminated":
+            self.decide_charge("approve", "controller", 0)
+        if start == "handed over":
+            self.accept_handover()
+            self.charge_maintenance("all")
+            self.decide_charge("approve", "controller", 0)
 
     @request("met missed terminated redirected declined")
     def close(self) -> None:

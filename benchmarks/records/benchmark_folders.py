@@ -69,7 +69,7 @@ def read(folder: Path) -> dict[str, str]:
 
 
 def require_part(name: str, *, is_file: bool = True) -> None:
-    """Refuse what is no text of a benchmark folder."""
+    """Refuse a file that is not a text of a benchmark folder."""
     if not is_file or not _NAME.fullmatch(name):
         raise FolderError(
             f"{name} is not part of a benchmark: remove it; a folder contains "

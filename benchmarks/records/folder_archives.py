@@ -61,7 +61,7 @@ def read(content: bytes) -> tuple[dict[str, str], dict[str, bytes]]:
     captured = {n: each for n, each in kept.items() if captured_tensors.NAME.fullmatch(n)}
     texts = {}
     for name in kept.keys() - captured.keys():
-        # Before it is decoded: an archive inside is no text.
+        # Before decoding, because a nested archive is not text.
         require_part(name)
         texts[name] = decoded(name, kept[name])
     return texts, captured

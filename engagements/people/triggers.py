@@ -134,7 +134,7 @@ CONFIRMED_BY_SIGNATORY = Trigger(
 
 
 def by_finance(model: str, *columns: str) -> Trigger:
-    """Return a trigger that refuses to write anybody but active people of finance in `columns`.
+    """Return a trigger that refuses all but active people of finance in these columns.
 
     Those who acted before may have left since: only what a statement changes is checked.
     """

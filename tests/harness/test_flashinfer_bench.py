@@ -144,7 +144,8 @@ def test_reference_and_baseline_compute_what_the_definition_computes() -> None:
 
 
 def _with_input(name: str, **spec: Any) -> dict[str, Any]:
-    return {"inputs": {**SCALED["inputs"], name: spec}}  # type: ignore[dict-item]
+    inputs: dict[str, Any] = SCALED["inputs"]
+    return {"inputs": {**inputs, name: spec}}
 
 
 @pytest.mark.parametrize(

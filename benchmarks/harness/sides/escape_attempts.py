@@ -78,7 +78,7 @@ def session_keyring() -> int | None:
 
 
 def _cannot_ignore_children() -> bool:
-    """Whether the kernel goes on counting the processor time of children that nobody waits for."""
+    """Whether the kernel counts the processor time of children whose parent ignores their end."""
     with contextlib.suppress(OSError):
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     return not int(_field("SigIgn"), 16) >> (signal.SIGCHLD - 1) & 1

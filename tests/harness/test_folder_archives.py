@@ -85,7 +85,7 @@ HOSTILE = {
     ),
     "directory of 64 bits": _long(zipped()),
     "encrypted": _encrypted(zipped()),
-    "tar bomb": gzip.compress(bytes(2 * 2**20)),
+    "tar bomb": gzip.compress(bytes(2 * 2**20), mtime=0),
     "bomb in a stream": zlib.compress(bytes(2 * 2**20), wbits=31),
     "large": bytes(folder_archives.MAX_ARCHIVE_BYTES + 1),
 }

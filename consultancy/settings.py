@@ -12,7 +12,7 @@ from celery.schedules import schedule
 from django.core.exceptions import ImproperlyConfigured
 
 from consultancy import api_settings, company_details, environment, log_settings, oidc_settings
-from consultancy.account_settings import *  # noqa: F403
+from consultancy.account_settings import *  # noqa: F403  settings are names of this module
 from consultancy.embedded.place import Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
